@@ -1,0 +1,38 @@
+"""Pure judgements about single results, fragments, handoffs and replies."""
+
+from agent_reach.checks.failures import finding_of_exception
+from agent_reach.checks.finding import OK, Finding, failed
+from agent_reach.checks.handoffs import Said, find_parameter, missing_from_handoff
+from agent_reach.checks.relevance import (
+    Embeddings,
+    Knowledge,
+    Relevance,
+    cited,
+    embedding_relevance,
+    knowledge_counts,
+    lexical_relevance,
+)
+from agent_reach.checks.replies import asks_user, is_step_limit
+from agent_reach.checks.results import finding_of_result
+from agent_reach.checks.routing import routing_of_call
+
+__all__ = [
+    "OK",
+    "Embeddings",
+    "Finding",
+    "Knowledge",
+    "Relevance",
+    "Said",
+    "asks_user",
+    "cited",
+    "embedding_relevance",
+    "failed",
+    "find_parameter",
+    "finding_of_exception",
+    "finding_of_result",
+    "is_step_limit",
+    "knowledge_counts",
+    "lexical_relevance",
+    "missing_from_handoff",
+    "routing_of_call",
+]

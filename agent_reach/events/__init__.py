@@ -1,0 +1,50 @@
+"""What happened: one stream of events, of which every number in the product is a function."""
+
+from agent_reach.events.lines import event_from_line, line_from_event
+from agent_reach.events.model import (
+    SCHEMA_VERSION,
+    Band,
+    CompensationStep,
+    Decision,
+    Event,
+    FailCause,
+    Handoff,
+    Retrieval,
+    Rung,
+    Stage,
+    Status,
+    Thought,
+    ToolAttempt,
+    ToolCall,
+    Turn,
+    TurnOutcome,
+    UnitClosed,
+    kind_of,
+)
+from agent_reach.events.spans import attributes_of, event_from_span, span_name
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Band",
+    "CompensationStep",
+    "Decision",
+    "Event",
+    "FailCause",
+    "Handoff",
+    "Retrieval",
+    "Rung",
+    "Stage",
+    "Status",
+    "Thought",
+    "ToolAttempt",
+    "ToolCall",
+    "Turn",
+    "TurnOutcome",
+    "UnitClosed",
+    "attributes_of",
+    "event_from_line",
+    "event_from_span",
+    "kind_of",
+    "line_from_event",
+    "span_name",
+]

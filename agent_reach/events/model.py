@@ -1,0 +1,308 @@
+"""The events.
+
+Every field has a plain value (text, integer, float, boolean or a tuple of texts), so that an event fits a JSON line and the
+attributes of a span without loss. `""` means "not known". Fields marked *payload* hold JSON text and are `""` unless the user
+asked for payload capture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+SCHEMA_VERSION: Final = 1
+
+Status = Literal["ok", "fail", "empty_alias", "cancelled", "interrupted", "handoff"]
+FailCause = Literal[
+    "",
+    "timeout",
+    "rate_limited",
+    "auth",
+    "server_error",
+    "network",
+    "bad_arguments",
+    "unparseable",
+    "unknown_tool",
+    "precondition",
+    "other",
+]
+Stage = Literal["", "before", "during", "after"]
+Rung = Literal["first", "retry", "reroute", "snapshot", "supply", "human"]
+Band = Literal["", "healthy", "degraded", "broken"]
+TurnOutcome = Literal["answered", "asked", "abandoned"]
+
+
+def attribute(name: str, default: Any = "") -> Any:
+    """A field that a span carries under the attribute `name`."""
+    return field(default=default, metadata={"attribute": name})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What every event carries.
+
+    Attributes:
+        session: one conversation.
+        time: when it began, nanoseconds since 1970 in UTC.
+        latency: how long it took, nanoseconds.
+        id, parent, trace: span id (16 hex digits), id of the enclosing span, trace id (32 hex digits).
+        turn, unit: numbers of the turn and of the task unit in their session, from 1; 0 when there is none.
+        agent: who acted.
+        intent: what the user wants, `""` without a route table.
+        status: see section 1 of the definitions.
+    """
+
+    session: str = attribute("gen_ai.conversation.id")
+    time: int = 0
+    latency: int = 0
+    id: str = ""
+    parent: str = ""
+    trace: str = ""
+    turn: int = attribute("agent_reach.turn", 0)
+    unit: int = attribute("agent_reach.task_unit", 0)
+    agent: str = attribute("gen_ai.agent.name")
+    intent: str = attribute("agent_reach.intent")
+    status: Status = attribute("agent_reach.status", "ok")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Execution(Event):
+    """What an attempt and a call have in common."""
+
+    tool: str = attribute("gen_ai.tool.name")
+    call_id: str = attribute("gen_ai.tool.call.id")
+    fail_cause: FailCause = attribute("agent_reach.fail.cause")
+    empty_kind: str = attribute("agent_reach.empty.kind")
+    stage: Stage = attribute("agent_reach.stage")
+    error_type: str = attribute("error.type")
+    slow: bool = attribute("agent_reach.slow", False)
+    stale_seconds: int = attribute("agent_reach.stale_seconds", -1)
+    argument_names: tuple[str, ...] = attribute("agent_reach.arguments.names", ())
+    arguments_hash: str = attribute("agent_reach.arguments.hash")
+    result_size: int = attribute("agent_reach.result.size", -1)
+    arguments: str = attribute("gen_ai.tool.call.arguments")
+    result: str = attribute("gen_ai.tool.call.result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAttempt(_Execution):
+    """One execution of a call that had more than one: a first try, a retry, a reroute or a snapshot.
+
+    Attributes:
+        number: 1 for the first attempt of the call.
+        rung: the rung of the ladder that made it.
+    """
+
+    number: int = attribute("agent_reach.attempt", 1)
+    rung: Rung = attribute("agent_reach.rung", "first")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall(_Execution):
+    """What the model asked for, with its status after compensation.
+
+    Attributes:
+        served_by: the tool that gave the final result, `""` when it is the one asked for.
+        attempts: number of executions, 0 when none was made (an unknown tool, an open breaker).
+        compensation: the rung that decided the outcome, `""` when the first attempt did.
+        first_status: status of the first attempt.
+        expected: the tools of the step that the call serves, best first.
+        offered: the tools that the model could choose from, in the order it saw them.
+        verdict: `hit`, `alternative`, `miss`, `ambiguous` or `unneeded`; `""` without a route.
+        precise: the best tool of the step was called.
+        route_version: version of the route table that said so.
+    """
+
+    served_by: str = attribute("agent_reach.served_by")
+    attempts: int = attribute("agent_reach.attempts", 1)
+    compensation: str = attribute("agent_reach.compensation")
+    first_status: Status = attribute("agent_reach.first_status", "ok")
+    expected: tuple[str, ...] = attribute("agent_reach.tools.expected", ())
+    offered: tuple[str, ...] = attribute("agent_reach.tools.offered", ())
+    verdict: Literal["", "hit", "miss", "alternative", "ambiguous", "unneeded"] = attribute("agent_reach.verdict")
+    precise: bool = attribute("agent_reach.precise", False)
+    route_version: str = attribute("agent_reach.route.version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval(Event):
+    """One answer of a knowledge source.
+
+    Attributes:
+        retrieved: fragments returned before filtering.
+        relevant: fragments of these that are needed.
+        admitted: relevant fragments that entered the context.
+        ideal: fragments that should have come; 0 leaves the retrieval out of KnowledgeReach.
+        dropped: fragments that the wrapper kept out of the context.
+        calibrated: the relevance is a calibrated probability.
+        relevances: relevance per fragment, in the order returned, four decimals, as text.
+        query, fragments: payload.
+    """
+
+    source: str = attribute("gen_ai.data_source.id")
+    retrieved: int = attribute("agent_reach.knowledge.retrieved", 0)
+    relevant: int = attribute("agent_reach.knowledge.relevant", 0)
+    admitted: int = attribute("agent_reach.knowledge.admitted", 0)
+    ideal: int = attribute("agent_reach.knowledge.ideal", 0)
+    dropped: int = attribute("agent_reach.knowledge.dropped", 0)
+    calibrated: bool = attribute("agent_reach.knowledge.calibrated", False)
+    relevances: tuple[str, ...] = attribute("agent_reach.knowledge.relevances", ())
+    fail_cause: FailCause = attribute("agent_reach.fail.cause")
+    error_type: str = attribute("error.type")
+    query: str = attribute("gen_ai.retrieval.query.text")
+    fragments: str = attribute("agent_reach.knowledge.fragments")
+
+    @property
+    def complete(self) -> bool:
+        """Every needed fragment came."""
+        return self.ideal > 0 and self.relevant >= self.ideal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handoff(Event):
+    """A task goes from one agent to another; judged when the receiver starts, after any supply.
+
+    Attributes:
+        sender, receiver: names of the agents.
+        missing: what the receiver's contract requires and nothing gave; empty when complete.
+        supplied: what compensation added.
+        call_id: the tool call that handed over, if one did.
+    """
+
+    sender: str = attribute("agent_reach.handoff.from")
+    receiver: str = attribute("agent_reach.handoff.to")
+    missing: tuple[str, ...] = attribute("agent_reach.handoff.missing", ())
+    supplied: tuple[str, ...] = attribute("agent_reach.handoff.supplied", ())
+    call_id: str = attribute("gen_ai.tool.call.id")
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision(Event):
+    """One response of a model.
+
+    Attributes:
+        offered: names of the tools that it could choose from, in order.
+        chosen: names of the tools that it asked for, in order.
+        prompt_hash: hash of the system prompt, 16 hex digits.
+        history_tokens: tokens of the messages before this turn.
+        context_tokens: tokens of the whole input.
+        fragments: retrieved fragments that stood in the input.
+        estimated: the model reported no usage, so the tokens are an estimate.
+    """
+
+    model: str = attribute("gen_ai.request.model")
+    offered: tuple[str, ...] = attribute("agent_reach.tools.offered", ())
+    chosen: tuple[str, ...] = attribute("agent_reach.tools.chosen", ())
+    prompt_hash: str = attribute("agent_reach.prompt.hash")
+    history_tokens: int = attribute("agent_reach.tokens.history", 0)
+    context_tokens: int = attribute("agent_reach.tokens.context", 0)
+    fragments: int = attribute("agent_reach.context.fragments", 0)
+    estimated: bool = attribute("agent_reach.tokens.estimated", False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thought(Event):
+    """What an AgentExecutor agent said it would do. `text` is payload."""
+
+    tool: str = attribute("gen_ai.tool.name")
+    text: str = attribute("agent_reach.thought")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompensationStep(Event):
+    """One rung taken, or, in a dry run, one that would have been.
+
+    Attributes:
+        rung: which.
+        tool: the tool that the model asked for, or the receiver of a handoff.
+        target: the tool that answers instead, or who was asked.
+        reason: why the rung was needed.
+        wait: nanoseconds waited before it.
+    """
+
+    rung: Rung = attribute("agent_reach.rung", "retry")
+    tool: str = attribute("gen_ai.tool.name")
+    call_id: str = attribute("gen_ai.tool.call.id")
+    target: str = attribute("agent_reach.compensation.target")
+    reason: str = attribute("agent_reach.compensation.reason")
+    wait: int = attribute("agent_reach.compensation.wait", 0)
+    dry_run: bool = attribute("agent_reach.compensation.dry_run", False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn(Event):
+    """One user message and all that followed, as it ends.
+
+    Attributes:
+        outcome: `answered`; `asked`, when the reply only asks the user; `abandoned`, when no reply was given.
+        score, tool, knowledge, task: scores of the session at that moment, -1 when absent.
+        band: of the score.
+        guessed: a unit closed with a final answer while a need was not reached.
+        abnormal: a link of the unit was not fully reached.
+        used: admitted fragments that the reply cites; -1 when it was not looked at.
+        user, reply: payload.
+    """
+
+    outcome: TurnOutcome = attribute("agent_reach.turn.outcome", "answered")
+    score: float = attribute("agent_reach.score", -1.0)
+    tool: float = attribute("agent_reach.score.tool", -1.0)
+    knowledge: float = attribute("agent_reach.score.knowledge", -1.0)
+    task: float = attribute("agent_reach.score.task", -1.0)
+    band: Band = attribute("agent_reach.band")
+    guessed: bool = attribute("agent_reach.guessed", False)
+    abnormal: bool = attribute("agent_reach.abnormal", False)
+    used: int = attribute("agent_reach.knowledge.used", -1)
+    user: str = attribute("agent_reach.turn.user")
+    reply: str = attribute("agent_reach.turn.reply")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitClosed(Event):
+    """A task unit closes. The counts are what it adds to every tally.
+
+    Attributes:
+        needs, reached: needs of the unit and how many were reached.
+        first_reached: how many the first attempts alone reached.
+        taken: empty results taken as success.
+        answered: the unit ended with a final answer.
+        guessed: it did so while a need was not reached.
+        degraded: incomplete handoffs that were finished all the same.
+        abnormal: a link was not fully reached.
+        reason: `reached`, `intent`, `turn` or `session`.
+    """
+
+    needs: int = attribute("agent_reach.unit.needs", 0)
+    reached: int = attribute("agent_reach.unit.reached", 0)
+    first_reached: int = attribute("agent_reach.unit.first_reached", 0)
+    taken: int = attribute("agent_reach.unit.taken", 0)
+    answered: bool = attribute("agent_reach.unit.answered", False)
+    guessed: bool = attribute("agent_reach.guessed", False)
+    degraded: int = attribute("agent_reach.unit.degraded", 0)
+    abnormal: bool = attribute("agent_reach.abnormal", False)
+    reason: Literal["reached", "intent", "turn", "session"] = attribute("agent_reach.unit.reason", "turn")
+    route_version: str = attribute("agent_reach.route.version")
+
+
+KINDS: Final[dict[str, type[Event]]] = {
+    "tool_attempt": ToolAttempt,
+    "tool_call": ToolCall,
+    "retrieval": Retrieval,
+    "handoff": Handoff,
+    "decision": Decision,
+    "thought": Thought,
+    "compensation": CompensationStep,
+    "turn": Turn,
+    "unit": UnitClosed,
+}
+_NAMES: Final = {cls: name for name, cls in KINDS.items()}
+
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+
+
+def kind_of(event: Event) -> str:
+    """The discriminator of the union, such as `tool_call`."""
+    return _NAMES[type(event)]

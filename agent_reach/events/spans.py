@@ -1,0 +1,111 @@
+"""An event as the name and attributes of a span, and back, without loss.
+
+Decisions, thoughts and compensation steps become *span events* of the turn or call that they belong to; all others are spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, Final
+
+from agent_reach import semconv
+from agent_reach.errors import ReachError, SchemaVersionError
+from agent_reach.events.model import (
+    KINDS,
+    SCHEMA_VERSION,
+    CompensationStep,
+    Decision,
+    Event,
+    Handoff,
+    Retrieval,
+    Thought,
+    ToolAttempt,
+    ToolCall,
+    Turn,
+    UnitClosed,
+    kind_of,
+)
+
+SPAN_EVENTS: Final = (Decision, Thought, CompensationStep)
+
+_LATENCY: Final = "agent_reach.latency"
+_ID: Final = "agent_reach.id"
+_NO_ERROR_TYPE: Final = "_OTHER"  # the conventions' word for a failure of unknown type
+
+_OPERATIONS: Final[dict[type[Event], tuple[str, str]]] = {
+    ToolCall: (semconv.SPAN_TOOL, "tool"),
+    ToolAttempt: (semconv.SPAN_TOOL, "tool"),
+    Retrieval: (semconv.SPAN_RETRIEVAL, "source"),
+    Handoff: (semconv.SPAN_HANDOFF, "receiver"),
+    Turn: (semconv.SPAN_AGENT, "agent"),
+    UnitClosed: (semconv.SPAN_UNIT, "intent"),
+}
+
+
+@cache
+def _mapped(cls: type[Event]) -> tuple[tuple[str, str, Any], ...]:
+    return tuple((f.name, f.metadata["attribute"], f.default) for f in fields(cls) if "attribute" in f.metadata)
+
+
+@cache
+def _constant(cls: type[Event]) -> dict[str, Any]:
+    kind = next(name for name, member in KINDS.items() if member is cls)
+    attributes: dict[str, Any] = {semconv.EVENT: kind, semconv.SCHEMA: SCHEMA_VERSION}
+    if cls in _OPERATIONS:
+        attributes[semconv.GEN_AI_OPERATION_NAME] = _OPERATIONS[cls][0]
+    if cls in (ToolCall, ToolAttempt):
+        attributes[semconv.GEN_AI_TOOL_TYPE] = "function"
+    return attributes
+
+
+def span_name(event: Event) -> str:
+    """Such as `execute_tool search_orders`; for a span event its own name, such as `agent_reach.decision`."""
+    operation = _OPERATIONS.get(type(event))
+    if operation is None:
+        return semconv.PREFIX + kind_of(event)
+    return f"{operation[0]} {getattr(event, operation[1])}".rstrip()
+
+
+def attributes_of(event: Event) -> dict[str, Any]:
+    """Attributes of the span or span event; fields that hold their default are left out, the status never is."""
+    cls = type(event)
+    attributes = dict(_constant(cls))
+    for name, key, default in _mapped(cls):
+        value = getattr(event, name)
+        if value != default:
+            attributes[key] = value
+    attributes[semconv.STATUS] = event.status
+    if event.status == "fail" and not attributes.get(semconv.ERROR_TYPE):
+        attributes[semconv.ERROR_TYPE] = _NO_ERROR_TYPE
+    if cls in SPAN_EVENTS:
+        attributes[_LATENCY] = event.latency
+        attributes[_ID] = event.id
+    return attributes
+
+
+def event_from_span(
+    attributes: Mapping[str, Any], *, time: int, latency: int = 0, id: str = "", parent: str = "", trace: str = ""
+) -> Event:
+    """The inverse of `attributes_of`; times and ids come from the span (for a span event: from its span).
+
+    Raises:
+        SchemaVersionError: a newer package wrote it.
+        ReachError: the span carries no event of ours.
+    """
+    version = attributes.get(semconv.SCHEMA)
+    if version is not None and (not isinstance(version, int) or version > SCHEMA_VERSION):
+        raise SchemaVersionError(version, SCHEMA_VERSION)
+    cls = KINDS.get(str(attributes.get(semconv.EVENT, "")))
+    if cls is None:
+        raise ReachError(f"{semconv.EVENT}: expected one of {', '.join(KINDS)}, found no such attribute")
+    values: dict[str, Any] = {}
+    for name, key, default in _mapped(cls):
+        value = attributes.get(key, default)
+        values[name] = tuple(value) if isinstance(default, tuple) else value
+    if values.get("error_type") == _NO_ERROR_TYPE:
+        values["error_type"] = ""
+    if cls in SPAN_EVENTS:
+        latency, id = attributes.get(_LATENCY, 0), attributes.get(_ID, "")
+    return cls(**values, time=time, latency=latency, id=id, parent=parent, trace=trace)

@@ -154,7 +154,7 @@ def climb(call: Climb) -> Generator[Action, Outcome, Settled]:
 
 
 def _first(call: Climb) -> Generator[Action, Outcome, Outcome]:
-    blocked = call.breakers.blocked(call.tool, call.started)
+    blocked = None if call.policy.dry_run else call.breakers.blocked(call.tool, call.started)
     if blocked is not None and (call.substitutes or call.can_ask_human or call.snapshot() is not None):
         outcome = Outcome(blocked, call.started)
         call.tried.append((call.tool, "breaker open"))
@@ -165,7 +165,8 @@ def _first(call: Climb) -> Generator[Action, Outcome, Outcome]:
 def _execute(call: Climb, action: Execute) -> Generator[Action, Outcome, Outcome]:
     call.executed += 1
     outcome = yield action
-    call.breakers.record(action.tool, outcome.finding, outcome.at, call.policy)
+    if action.rung == "first" or not call.policy.dry_run:
+        call.breakers.record(action.tool, outcome.finding, outcome.at, call.policy)
     if is_short(outcome.finding):
         call.tried.append((action.tool, reason_of(outcome.finding)))
     return outcome

@@ -148,12 +148,13 @@ class Routes(Declaration):
             ContractError: a route or alternate names a tool that does not exist.
         """
         known = set(registered)
-        for path, name in self._named():
+        for path, name in self.named():
             if name not in known:
                 raise contract_error_at(path, f"a registered tool ({', '.join(sorted(known))})", name, lines or {}, file)
-        return sorted(known - {name for _, name in self._named()} - set(self.tools))
+        return sorted(known - {name for _, name in self.named()} - set(self.tools))
 
-    def _named(self) -> Iterable[tuple[tuple[Any, ...], str]]:
+    def named(self) -> Iterable[tuple[tuple[Any, ...], str]]:
+        """Every tool that a route or an alternate names, with the place of its name."""
         for intent, declared in self.intents.items():
             for index, step in enumerate(declared.steps):
                 for name in step.tools:

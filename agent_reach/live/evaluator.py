@@ -222,6 +222,13 @@ class Evaluator:
             for id in list(front)[1:]:
                 del self._sessions[id]
 
+    def after_fork(self) -> None:
+        """Fresh locks for a child process."""
+        self._lock = threading.Lock()
+        self.notes.after_fork()
+        for session in self._sessions.values():
+            session.lock = threading.RLock()
+
     def end_all(self) -> None:
         """End every session in memory."""
         for session in list(self._sessions.values()):

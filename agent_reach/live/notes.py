@@ -27,6 +27,10 @@ class Notes:
         if first:
             logger.warning("%s (%s; further ones are only counted)", message, kind, exc_info=error)
 
+    def after_fork(self) -> None:
+        """A fresh lock for a child process."""
+        self._lock = threading.Lock()
+
     @contextmanager
     def guard(self, doing: str) -> Iterator[None]:
         """Run code of our own: what it raises is noted, and raised only under pytest."""

@@ -34,6 +34,7 @@ class Session:
         tally: counts of what has settled for good.
         open: task units that have not closed, by number.
         bands: last known band per link and of the total.
+        paused: the turn that waits for a person.
         facts: values that compensation may supply to an incomplete handoff.
     """
 
@@ -45,6 +46,7 @@ class Session:
         self.turn = 0
         self.unit = 0
         self.ended = False
+        self.paused: TurnRef | None = None
         self.bands: dict[str, Band] = {}
         self.facts: dict[str, Any] = {}
         self.cost = 0.0
@@ -148,6 +150,7 @@ class Session:
                 "v": 1,
                 "turn": self.turn,
                 "unit": self.unit,
+                "paused": self.paused,
                 "cost": self.cost,
                 "facts": {k: v for k, v in self.facts.items() if isinstance(v, str | int | float | bool)},
                 "tally": self.tally.to_record(),
@@ -158,6 +161,7 @@ class Session:
         """Take over what another process stored."""
         with self.lock:
             self.turn, self.unit = record["turn"], record["unit"]
+            self.paused = TurnRef(*record["paused"]) if record["paused"] else None
             self.cost, self.facts = record["cost"], dict(record["facts"])
             self.tally = Tally.from_record(record["tally"])
             self.open = {u["number"]: OpenUnit.from_record(u) for u in record["open"]}

@@ -1,0 +1,1 @@
+"""Adapters to LangChain and LangGraph: the only place that knows them."""

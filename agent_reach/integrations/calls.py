@@ -1,0 +1,374 @@
+"""One tool call, from the model's request to its final status."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+
+from agent_reach.checks import OK, Finding, routing_of_call
+from agent_reach.checks.failures import finding_of_exception
+from agent_reach.events import CompensationStep, Rung, ToolAttempt, ToolCall
+from agent_reach.integrations.capture import clean, fingerprint
+from agent_reach.integrations.judge import MISSING, finding_of_error, finding_of_response
+from agent_reach.integrations.turns import OpenTurn, reset
+
+if TYPE_CHECKING:
+    from agent_reach.integrations.runtime import Runtime
+
+_ATTEMPTS_KEPT: Final = 100
+
+
+class Body:
+    """One run of a tool's body, seen by its shadow."""
+
+    __slots__ = ("ended", "error", "raw", "started")
+
+    def __init__(self, started: int) -> None:
+        self.started = started
+        self.ended = 0
+        self.raw: Any = MISSING
+        self.error: BaseException | None = None
+
+
+class Attempt(AbstractContextManager["Attempt"]):
+    """One execution as the wrapper sees it: `with record.attempt(...) as attempt: attempt.response = execute()`.
+
+    Whatever is raised goes on; it is judged on the way. Bodies run again by a retry from inside count as attempts, too.
+    """
+
+    __slots__ = (
+        "bodies", "ended", "error", "finding", "in_body", "inner", "otel", "record", "response", "rung", "started", "token",
+        "tool",
+    )  # fmt: skip
+
+    def __init__(self, record: CallRecord, tool: str, rung: Rung) -> None:
+        self.record, self.tool, self.rung = record, tool, rung
+        self.bodies: list[Body] = []
+        self.in_body = 0
+        self.response: Any = MISSING
+        self.inner: Any = MISSING
+        self.error: BaseException | None = None
+        self.finding: Finding = OK
+        self.started = self.ended = 0
+        self.token: Any = None
+        self.otel: Any = None
+
+    def __enter__(self) -> Attempt:
+        runtime = self.record.runtime
+        self.begin()
+        self.token = runtime.current.set(self.record)
+        self.otel = runtime.tracing.enter(self.record.handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        runtime = self.record.runtime
+        runtime.tracing.leave(self.otel)
+        reset(runtime.current, self.token)
+        self.end(error)
+
+    def begin(self) -> None:
+        """The execution starts; used alone by those who only watch."""
+        record = self.record
+        record.attempts.append(self)
+        record.running = self
+        self.started = record.runtime.clock()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """The execution ended with `response`, or with an error."""
+        runtime = self.record.runtime
+        self.ended = runtime.clock()
+        self.error = error
+        try:
+            self._judge()
+        except Exception as fault:  # noqa: BLE001 - our bugs never become the user's
+            runtime.notes.internal("judging a tool result", fault)
+
+    def _judge(self) -> None:
+        record = self.record
+        if self.error is not None:
+            self.finding = finding_of_error(self.error, in_body=bool(self.bodies))
+            return
+        body = self.bodies[-1] if self.bodies else None
+        contract = record.runtime.routes.contract(self.tool)
+        replaced = self.inner is not MISSING and self.inner is not self.response
+        raw = MISSING if body is None or replaced else body.raw
+        raised = None if body is None else body.error
+        try:
+            self.finding = finding_of_response(self.response, contract, tool=self.tool, raw=raw, error=raised)
+        except Exception as fault:  # noqa: BLE001 - a user's envelope function may raise anything
+            record.runtime.notes.add("envelope", f"the envelope function of {self.tool!r} raised", fault)
+
+    def retry_after(self) -> float | None:
+        """Seconds that the service asked to wait."""
+        error = self.error or (self.bodies[-1].error if self.bodies else None)
+        return None if error is None else _retry_after(error)
+
+
+def _retry_after(error: BaseException) -> float | None:
+    headers = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None)
+    value = getattr(error, "retry_after", None)
+    try:
+        value = value if value is not None else headers.get("retry-after", headers.get("Retry-After"))
+        seconds = float(value)
+    except (AttributeError, TypeError, ValueError):
+        return _until_date(value)
+    return seconds if 0 <= seconds < 86_400 else None
+
+
+def _until_date(value: Any) -> float | None:
+    """Seconds until an HTTP date."""
+    if not isinstance(value, str):
+        return None
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
+
+
+class CallRecord:
+    """What is known of one call while it runs.
+
+    Attributes:
+        runtime, turn: where it belongs.
+        tool, call_id, arguments: what the model asked for.
+        agent: who asked.
+        key: the same for every run of the same logical call within the turn, None when nothing tells.
+        handle: its span.
+        attempts: executions so far; `running` is the current one.
+        rung, served_by, stale, human: how compensation ended.
+        repeated: this logical call was counted before (a node was run again); its executions count as attempts only.
+    """
+
+    __slots__ = (
+        "adopted", "agent", "arguments", "attempts", "call_id", "decided", "handle", "human", "key", "parent", "repeated", "runtime", "rung",
+        "running", "served_by", "stale", "started", "steps", "tool", "turn", "verdict",
+    )  # fmt: skip
+
+    def __init__(
+        self, runtime: Runtime, turn: OpenTurn, *, tool: str, call_id: str, arguments: Any, agent: str, key: Any = None
+    ) -> None:
+        self.runtime, self.turn = runtime, turn
+        self.tool, self.call_id, self.agent, self.key = clean(tool), call_id, agent or turn.agent, key
+        self.arguments: dict[str, Any] = arguments if isinstance(arguments, dict) else {"input": arguments}
+        self.started = runtime.clock()
+        parent = runtime.current.get()
+        outer = parent if parent is not None and parent.turn is turn else turn
+        self.parent = outer.handle.id
+        self.handle = runtime.tracing.open("execute_tool", self.tool, self.started, outer.handle)
+        self.attempts: list[Attempt] = []
+        self.running: Attempt | None = None
+        self.rung = self.served_by = ""
+        self.stale: float | None = None
+        self.human = self.adopted = self.repeated = False
+        self.steps: list[CompensationStep] = []
+        self.decided: Attempt | None = None
+        self.verdict: Finding | None = None
+
+    # while it runs --------------------------------------------------------------------------------------------------
+
+    def attempt(self, tool: str = "", rung: Rung = "first") -> Attempt:
+        """An execution, to be used as a context."""
+        return Attempt(self, tool or self.tool, rung)
+
+    def claims(self, tool: str) -> bool:
+        """A tool run that begins now is the one that this call's wrapper is about to make, not one nested in its body."""
+        attempt = self.running
+        return attempt is not None and attempt.tool == tool and not attempt.in_body
+
+    def body(self) -> Body | None:
+        """A body begins."""
+        attempt = self.running
+        if attempt is None:
+            return None
+        attempt.in_body += 1
+        body = Body(self.runtime.clock())
+        if len(attempt.bodies) < _ATTEMPTS_KEPT:
+            attempt.bodies.append(body)
+        return body
+
+    def returned(self, token: Body | None, value: Any) -> None:
+        self._left(token, value, None)
+
+    def raised(self, token: Body | None, error: BaseException) -> None:
+        self._left(token, MISSING, error)
+
+    def _left(self, body: Body | None, raw: Any, error: BaseException | None) -> None:
+        if body is None or self.running is None:
+            return
+        self.running.in_body -= 1
+        body.raw, body.error, body.ended = raw, error, self.runtime.clock()
+
+    def taken(self, rung: Rung, *, target: str, reason: str, waited: float = 0.0, dry_run: bool = False) -> None:
+        """A rung of the ladder is taken."""
+        step = CompensationStep(
+            **self.turn.where(),
+            time=self.runtime.clock(),
+            parent=self.handle.id,
+            id=f"{self.handle.id}.{len(self.steps) + 1}",
+            agent=self.agent,
+            rung=rung,
+            tool=self.tool,
+            call_id=self.call_id,
+            target=target,
+            reason=reason,
+            wait=int(waited * 1e9),
+            dry_run=dry_run,
+        )
+        self.steps.append(step)
+        with self.runtime.notes.guard("recording a rung"):
+            self.runtime.annotate(step, self.handle)
+
+    # at its end -----------------------------------------------------------------------------------------------------
+
+    @property
+    def final(self) -> Attempt | None:
+        return self.attempts[-1] if self.attempts else None
+
+    def settle(self, *, defer: bool = False) -> None:
+        """Count the call now, or, when a retry from outside may continue it, when nothing did."""
+        try:
+            if defer and self.key is not None:
+                self.turn.deferred[self.key] = self
+            else:
+                self.publish()
+        except Exception as fault:  # noqa: BLE001 - our bugs never become the user's
+            self.runtime.notes.internal("counting a tool call", fault)
+
+    def conclude_with(self, attempt: Attempt | None, finding: Finding) -> None:
+        """Which attempt decided the call, and what it came to."""
+        self.decided = attempt
+        self.verdict = finding
+
+    def publish(self) -> None:
+        """Emit the attempts, when there were several, and the call."""
+        executions = self._executions()
+        if len(executions) > 1 or self.repeated:
+            for number, execution in enumerate(executions, 1):
+                self._publish_attempt(number, *execution)
+        if self.repeated:
+            return
+        event = self._call_event(executions)
+        if event.status in ("ok", "fail", "empty_alias", "handoff") and self.key is not None:
+            self.turn.published.add(self.key)
+        self.runtime.publish(event, self.handle)
+
+    def _executions(self) -> list[tuple[Attempt, int, int, Finding]]:
+        """Every run of a body, in order, with its verdict; an attempt that never reached a body counts as one."""
+        found: list[tuple[Attempt, int, int, Finding]] = []
+        for attempt in self.attempts:
+            for body in attempt.bodies[:-1]:
+                found.append((attempt, body.started, body.ended, self._inner_finding(attempt, body)))
+            begun = attempt.bodies[-1].started if len(attempt.bodies) > 1 else attempt.started
+            found.append((attempt, begun, attempt.ended or self.runtime.clock(), attempt.finding))
+        return found
+
+    def _inner_finding(self, attempt: Attempt, body: Body) -> Finding:
+        if body.error is not None:
+            return finding_of_exception(body.error)
+        return finding_of_response(body.raw, self.runtime.routes.contract(attempt.tool), tool=attempt.tool)
+
+    def _publish_attempt(self, number: int, attempt: Attempt, started: int, ended: int, finding: Finding) -> None:
+        earlier = number > 1 and attempt.rung == "first"
+        handle = self.runtime.tracing.open("execute_tool", attempt.tool, started, self.handle)
+        event = ToolAttempt(
+            **self.turn.where(),
+            time=started,
+            latency=max(0, ended - started),
+            id=handle.id,
+            parent=self.handle.id,
+            agent=self.agent,
+            status=finding.status,
+            tool=attempt.tool,
+            call_id=self.call_id,
+            fail_cause=finding.fail_cause,
+            empty_kind=finding.empty_kind,
+            stage=finding.stage,
+            error_type=finding.error_type,
+            number=number,
+            rung="retry" if earlier else attempt.rung,
+            result_size=_size(attempt.response),
+        )
+        self.runtime.publish(event, handle)
+
+    def _call_event(self, executions: list[tuple[Attempt, int, int, Finding]]) -> ToolCall:
+        runtime, turn, final = self.runtime, self.turn, self.final
+        now = (final.ended if final else 0) or runtime.clock()
+        finding = self._finding()
+        contract = runtime.routes.contract(self.tool)
+        if turn.ref.intent:
+            verdict, precise, expected = routing_of_call(runtime.routes, turn.ref.intent, self.tool)
+        else:
+            verdict, precise, expected = "", False, ()
+        decided = self.decided or final
+        response = decided.response if decided else MISSING
+        runs = 0 if finding.fail_cause == "unknown_tool" else len(executions)
+        return ToolCall(
+            session=turn.session.id,
+            time=self.started,
+            latency=max(0, now - self.started),
+            id=self.handle.id,
+            parent=self.parent,
+            trace=self.handle.trace,
+            turn=turn.ref.turn,
+            unit=turn.ref.unit,
+            agent=self.agent,
+            intent=turn.ref.intent,
+            status=finding.status,
+            tool=self.tool,
+            call_id=self.call_id or "",
+            fail_cause=finding.fail_cause,
+            empty_kind=finding.empty_kind,
+            stage=finding.stage,
+            error_type=finding.error_type,
+            slow=runtime.is_slow(self.tool, contract, now - self.started, disturbed=runs != 1 or finding is not OK),
+            stale_seconds=-1 if self.stale is None else int(self.stale),
+            argument_names=tuple(self.arguments),
+            arguments_hash=fingerprint(self.arguments),
+            result_size=_size(response),
+            arguments=runtime.payload(self.arguments) if runtime.capture.enabled else "",
+            result=runtime.payload(_content(response)) if runtime.capture.enabled else "",
+            served_by=self.served_by,
+            attempts=runs,
+            compensation=self.rung,
+            first_status=executions[0][3].status if executions else finding.status,
+            expected=expected,
+            offered=turn.offered.get(self.agent, ()),
+            verdict=verdict,
+            precise=precise,
+            route_version=runtime.routes.version if expected else "",
+        )
+
+    def _finding(self) -> Finding:
+        final = self.final
+        if self.verdict is not None:
+            return self.verdict
+        return final.finding if final else Finding("cancelled")
+
+
+def _size(response: Any) -> int:
+    """Characters of the result as text, -1 when it has none of its own."""
+    content = _content(response)
+    if isinstance(content, str | bytes):
+        return len(content)
+    if isinstance(content, list) and len(content) <= 1_000:
+        return sum(len(b.get("text", "")) if isinstance(b, dict) else len(b) for b in content if isinstance(b, dict | str))
+    return -1
+
+
+def _content(response: Any) -> Any:
+    if isinstance(response, ToolMessage):
+        return response.content
+    if isinstance(response, Command):
+        update = response.update if isinstance(response.update, dict) else {}
+        messages = [m for m in update.get("messages") or [] if isinstance(m, ToolMessage)]
+        return messages[-1].content if messages else None
+    return None if response is MISSING else response

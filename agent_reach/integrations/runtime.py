@@ -1,0 +1,184 @@
+"""What all adapters of one `Reach` share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from langchain_core.tools import BaseTool
+
+from agent_reach.checks import Relevance, lexical_relevance
+from agent_reach.compensate import Breakers, Snapshots
+from agent_reach.contracts import Alternate, Compensation, Routes, ToolContract
+from agent_reach.events import Event
+from agent_reach.integrations.capture import Capture
+from agent_reach.integrations.shadow import Shadows
+from agent_reach.integrations.tracing import Handle, Tracing
+from agent_reach.integrations.turns import OpenTurn, Turns
+from agent_reach.live import Evaluator, Notes
+
+if TYPE_CHECKING:
+    from agent_reach.integrations.calls import CallRecord
+    from agent_reach.integrations.storage import BaseStoreLedger
+
+_BASELINE_SAMPLES = 31
+
+
+def _nobody() -> Runtime:
+    raise RuntimeError("import agent_reach before its parts")
+
+
+class Runtime:
+    """Everything that observing and compensating needs, composed once by `Reach`.
+
+    Args:
+        routes: the route table.
+        policy: what may be done about a broken link; None only observes.
+        evaluator: counts events and hands them on.
+        tracing: makes spans.
+        notes: counts faults of the observer.
+        capture: payload policy.
+        relevance: judges fragments; `calibrated` says whether its numbers are probabilities.
+        clock: nanoseconds since 1970.
+        store_ledger: makes a ledger of the session store, if there is one.
+    """
+
+    make_default: ClassVar[Callable[[], Runtime]] = staticmethod(_nobody)
+
+    def __init__(
+        self,
+        *,
+        routes: Routes,
+        policy: Compensation | None,
+        evaluator: Evaluator,
+        tracing: Tracing,
+        notes: Notes,
+        capture: Capture,
+        clock: Callable[[], int],
+        relevance: Relevance = lexical_relevance,
+        calibrated: bool = False,
+        store_ledger: Callable[[str], BaseStoreLedger] | None = None,
+    ) -> None:
+        self.routes, self.policy = routes, policy
+        self.evaluator, self.tracing, self.notes, self.capture = evaluator, tracing, notes, capture
+        self.clock = clock
+        self.relevance, self.calibrated = relevance, calibrated
+        self.store_ledger = store_ledger
+        self.breakers, self.snapshots = Breakers(), Snapshots()
+        self.current: ContextVar[CallRecord | None] = ContextVar("agent_reach_call", default=None)
+        self.retrieving: ContextVar[bool] = ContextVar("agent_reach_retrieving", default=False)
+        self.turns = Turns(self)
+        self.shadows = Shadows(self.current.get)
+        self.tools: dict[str, BaseTool] = {}
+        self.open_runs: dict[Any, CallRecord] = {}
+        self._baselines = Baselines()
+
+    # declared -------------------------------------------------------------------------------------------------------
+
+    def register(self, tools: Mapping[str, BaseTool]) -> None:
+        """Make tools known as substitutes."""
+        self.tools.update(tools)
+
+    def classify(self, text: str) -> str | None:
+        """The intent of a message; a classifier that raises is noted and gives none."""
+        if not text:
+            return None
+        try:
+            return self.routes.classify(text)
+        except Exception as error:  # noqa: BLE001 - a user's classifier may raise anything
+            self.notes.add("classifier", "the intent classifier raised; the turn has no intent of its own", error)
+            return None
+
+    def substitutes(self, intent: str, tool: str) -> list[tuple[Alternate, ToolContract]]:
+        """Tools that can stand in and exist here."""
+        found = []
+        for alternate in self.routes.substitutes(intent, tool):
+            if alternate.tool in self.tools:
+                found.append((alternate, self.routes.contract(alternate.tool)))
+            else:
+                self.notes.add("unknown_alternate", f"{alternate.tool!r}, alternate of {tool!r}, is not registered here")
+        return found
+
+    # observed -------------------------------------------------------------------------------------------------------
+
+    def is_slow(self, tool: str, contract: ToolContract, latency: int, *, disturbed: bool) -> bool:
+        """Over three times the tool's baseline: declared, else the median of its undisturbed attempts."""
+        return self._baselines.is_slow(tool, contract, latency, disturbed=disturbed)
+
+    def payload(self, value: Any) -> str:
+        """The content as it may be kept; `""` when capture is off or a redactor raises."""
+        if not self.capture.enabled:
+            return ""
+        try:
+            return self.capture.text(value)
+        except Exception as error:  # noqa: BLE001 - a user's redactor may raise anything
+            self.notes.add("redactor", "a redactor raised; the payload was left out", error)
+            return ""
+
+    def publish(self, event: Event, handle: Handle | None = None) -> None:
+        """Count the event and end its span."""
+        event = self.evaluator.publish(event)
+        if handle is not None:
+            self.tracing.close(handle, event)
+
+    def after_fork(self) -> None:
+        """A lock that another thread held when the process forked would stay locked in the child."""
+        self._baselines = Baselines()
+        self.evaluator.after_fork()
+        self.turns.after_fork()
+
+    def annotate(self, event: Event, handle: Handle) -> None:
+        """Count the event and add it to an open span."""
+        self.evaluator.publish(event)
+        self.tracing.annotate(handle, event)
+
+    def turn_of(self, config: Mapping[str, Any], *, text: Callable[[], tuple[str, int]], agent: str) -> OpenTurn:
+        """The turn of a call that a wrapper sees.
+
+        Args:
+            config: the runnable configuration.
+            text: gives the newest user message and how many there are, asked only when no tracker is there.
+            agent: who acts.
+        """
+        manager = config.get("callbacks")
+        turn = self.turns.of_run(getattr(manager, "parent_run_id", None))
+        if turn is not None:
+            return turn
+        metadata, configurable = config.get("metadata") or {}, config.get("configurable") or {}
+        id = self.turns.session_id(metadata, configurable, getattr(manager, "parent_run_id", None))
+        message, users = text()
+        return self.turns.unseen(id, text=message, agent=agent, users=users)
+
+
+class Baselines:
+    """Median latency per tool, from its latest undisturbed attempts."""
+
+    def __init__(self) -> None:
+        self._samples: dict[str, list[int]] = {}
+        self._medians: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def is_slow(self, tool: str, contract: ToolContract, latency: int, *, disturbed: bool) -> bool:
+        if contract.baseline_ms is not None:
+            return latency > 3e6 * contract.baseline_ms
+        median = self._medians.get(tool)
+        if not disturbed and (median is None or latency & 7 == 0):
+            self._sample(tool, latency)
+        return median is not None and latency > 3 * median and latency > 1_000_000
+
+    def _sample(self, tool: str, latency: int) -> None:
+        """One in eight attempts is enough; the first ones all count until there is a median."""
+        with self._lock:
+            samples = self._samples.setdefault(tool, [])
+            samples.append(latency)
+            if len(samples) > _BASELINE_SAMPLES:
+                samples.pop(0)
+            if len(samples) >= 5:
+                self._medians[tool] = sorted(samples)[len(samples) // 2]
+
+
+def default_runtime() -> Runtime:
+    """The runtime of a `Reach()` with defaults; the composition root puts itself here."""
+    return Runtime.make_default()

@@ -1,0 +1,86 @@
+"""A copy of a tool that shows what its body returns or raises, before LangChain makes text of it."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from langchain_core.tools import BaseTool
+
+_CAPACITY = 512
+
+
+class BodyWatch(Protocol):
+    """Is told when a tool's body begins, returns and raises."""
+
+    def body(self) -> Any: ...
+    def returned(self, token: Any, value: Any) -> None: ...
+    def raised(self, token: Any, error: BaseException) -> None: ...
+
+
+class Shadows:
+    """Shadow copies by tool, made once each.
+
+    Args:
+        watch: gives the watch of the call that is running in this context, None outside one.
+    """
+
+    def __init__(self, watch: Callable[[], BodyWatch | None]) -> None:
+        self._watch = watch
+        self._made: OrderedDict[int, tuple[BaseTool, BaseTool]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, tool: BaseTool) -> BaseTool:
+        """The shadow: the same fields, schema and type; its body is the original's."""
+        made = self._made.get(id(tool))
+        if made is not None and made[0] is tool:
+            return made[1]
+        shadow = watched_copy(tool, self._watch)
+        with self._lock:
+            self._made[id(tool)] = (tool, shadow)
+            if len(self._made) > _CAPACITY:
+                self._made.popitem(last=False)
+        return shadow
+
+
+def watched_copy(tool: BaseTool, watch: Callable[[], BodyWatch | None]) -> BaseTool:
+    """A copy whose `_run` and `_arun` call the original's and tell the watch."""
+    original = tool
+    run, arun = original._run, original._arun
+
+    @functools.wraps(run)
+    def watched_run(*args: Any, **kwargs: Any) -> Any:
+        seen = watch()
+        if seen is None:
+            return run(*args, **kwargs)
+        token = seen.body()
+        try:
+            value = run(*args, **kwargs)
+        except BaseException as error:
+            seen.raised(token, error)
+            raise
+        seen.returned(token, value)
+        return value
+
+    @functools.wraps(arun)
+    async def watched_arun(*args: Any, **kwargs: Any) -> Any:
+        seen = watch()
+        if seen is None:
+            return await arun(*args, **kwargs)
+        token = seen.body()
+        try:
+            value = await arun(*args, **kwargs)
+        except BaseException as error:
+            seen.raised(token, error)
+            raise
+        seen.returned(token, value)
+        return value
+
+    shadow = copy.copy(tool)
+    object.__setattr__(shadow, "_run", watched_run)
+    object.__setattr__(shadow, "_arun", watched_arun)
+    return shadow

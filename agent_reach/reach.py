@@ -1,0 +1,303 @@
+"""The composition root: `Reach` puts the parts together."""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from agent_reach.checks import Embeddings, Relevance, embedding_relevance, lexical_relevance
+from agent_reach.contracts import Compensation, HandoffContract, Routes
+from agent_reach.contracts.load import contract_error
+from agent_reach.errors import ContractError
+from agent_reach.live import BandChange, Evaluator, Notes
+from agent_reach.scores import ReachScore
+
+if TYPE_CHECKING:
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.tools import BaseTool
+
+    from agent_reach.integrations.middleware import ReachMiddleware
+    from agent_reach.integrations.runtime import Runtime
+    from agent_reach.integrations.tool_node import ReachToolNode
+    from agent_reach.integrations.tracker import ReachTracker
+
+_live: weakref.WeakSet[Reach] = weakref.WeakSet()
+
+
+class Reach:
+    """Watches agents, scores them, and, with a compensation policy, mends broken links.
+
+    Args:
+        routes: a route table, or the path of a YAML file; without one every call is a need of its own.
+        compensation: what may be done about a broken link; by default what the route table says, else nothing: observe.
+        tracer_provider, meter_provider: OpenTelemetry providers; by default those that `otlp` or the `OTEL_*` variables make,
+            else the global ones, which are never replaced.
+        otlp: endpoint of a collector, such as `http://localhost:4318`.
+        store: path of a file to which all events are appended as JSON lines.
+        sessions: a LangGraph `BaseStore` that keeps sessions (and, without a checkpointer, the record of what ran) between processes.
+        capture_payloads: keep arguments, results and texts, redacted and cut, in events and spans.
+        redact: further regular expressions or functions (text to text) that take things out of payloads.
+        relevance: judges retrieved fragments: a function, or any LangChain `Embeddings`; a fast lexical one by default.
+        calibrated: its numbers are probabilities, so that fragments below the cut may be dropped.
+        max_sessions, idle_seconds: bounds of what is kept in memory.
+
+    Raises:
+        ContractError: a route, an option or an endpoint is wrong.
+    """
+
+    def __init__(
+        self,
+        routes: Routes | Mapping[str, Any] | str | Path | None = None,
+        *,
+        compensation: Compensation | Mapping[str, Any] | bool | None = None,
+        tracer_provider: Any = None,
+        meter_provider: Any = None,
+        otlp: str | None = None,
+        store: str | Path | None = None,
+        sessions: Any = None,
+        capture_payloads: bool = False,
+        redact: Iterable[str | Callable[[str], str]] = (),
+        relevance: Relevance | Embeddings | None = None,
+        calibrated: bool = False,
+        max_sessions: int = 10_000,
+        idle_seconds: float = 3_600.0,
+    ) -> None:
+        from agent_reach.integrations.capture import Capture
+        from agent_reach.integrations.runtime import Runtime
+        from agent_reach.integrations.storage import BaseStoreLedger, StoredSessions
+        from agent_reach.store.lines import EventLines
+        from agent_reach.telemetry.metrics import Metrics
+        from agent_reach.telemetry.otlp import Telemetry
+        from agent_reach.telemetry.spans import OtelTracing
+
+        self.routes = _routes(routes)
+        self.notes = Notes()
+        self._stored = StoredSessions(sessions) if sessions is not None else None
+        self._evaluator = Evaluator(
+            self.routes, time.time_ns, self.notes,
+            max_sessions=max_sessions, idle_seconds=idle_seconds, store=self._stored,
+        )  # fmt: skip
+        self._telemetry = Telemetry(tracer_provider=tracer_provider, meter_provider=meter_provider, otlp=otlp)
+        self._evaluator.add_sink(Metrics(self._telemetry.meter, self.notes))
+        self._lines = EventLines(store) if store is not None else None
+        if self._lines is not None:
+            self._evaluator.add_sink(self._lines)
+        tracing = OtelTracing(self._telemetry.tracer)
+        self._evaluator.add_sink(_unit_spans(tracing))
+        self.runtime: Runtime = Runtime(
+            routes=self.routes,
+            policy=_policy(compensation, self.routes),
+            evaluator=self._evaluator,
+            tracing=tracing,
+            notes=self.notes,
+            capture=Capture(capture_payloads, redact),
+            clock=time.time_ns,
+            relevance=_relevance(relevance),
+            calibrated=calibrated,
+            store_ledger=None if sessions is None else lambda task: BaseStoreLedger(sessions, task),
+        )
+        self._tracker: ReachTracker | None = None
+        _live.add(self)
+
+    # watch ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def tracker(self) -> ReachTracker:
+        """The callback handler: `config={"callbacks": [reach.tracker]}`."""
+        if self._tracker is None:
+            from agent_reach.integrations.tracker import ReachTracker
+
+            self._tracker = ReachTracker(self)
+        return self._tracker
+
+    def session(self, id: str, *, intent: str = "", agent: str = "") -> ReachSession:
+        """A conversation: `with reach.session("s-1") as session:`. Runs inside belong to it; `session.score` is live.
+
+        Args:
+            id: of the conversation; the same id goes on with the same session.
+            intent: of the runs inside, instead of what the route table says.
+            agent: name of the agent, where the framework tells none.
+        """
+        return ReachSession(self, id, intent, agent)
+
+    # act ------------------------------------------------------------------------------------------------------------
+
+    def tool_node(self, tools: Sequence[BaseTool | Callable[..., Any]], **options: Any) -> ReachToolNode:
+        """A drop-in `ToolNode`; takes the same options."""
+        from agent_reach.integrations.tool_node import ReachToolNode
+
+        return ReachToolNode(tools, reach=self, **options)
+
+    def middleware(self) -> ReachMiddleware:
+        """For `create_agent(model, tools, middleware=[reach.middleware()])`."""
+        from agent_reach.integrations.middleware import ReachMiddleware
+
+        return ReachMiddleware(self)
+
+    def wrap_tools(self, tools: Sequence[BaseTool | Callable[..., Any]]) -> list[BaseTool]:
+        """Tools that judge and compensate by themselves, for AgentExecutor and anything else that takes tools."""
+        from agent_reach.integrations.tools import wrap_tools
+
+        return wrap_tools(self.runtime, tools)
+
+    def wrap_retriever(self, retriever: BaseRetriever, *, source: str = "") -> BaseRetriever:
+        """A retriever that is counted under the name `source`, and filtered when the relevance is calibrated."""
+        from agent_reach.integrations.retriever import wrap_retriever
+
+        return wrap_retriever(self.runtime, retriever, source=source)
+
+    def handoff_tool(self, contract: HandoffContract | str, **options: Any) -> BaseTool:
+        """A handoff tool that asks the model for what the receiver requires.
+
+        Args:
+            contract: or the name of a receiver in the route table.
+            **options: `name` and `description` of the tool.
+        """
+        from agent_reach.integrations.handoffs import handoff_tool
+
+        if isinstance(contract, str):
+            if contract not in self.routes.handoffs:
+                raise ContractError(f"handoffs.{contract}", f"one of {sorted(self.routes.handoffs)}", contract)
+            contract = self.routes.handoffs[contract]
+        return handoff_tool(contract, **options)
+
+    # know -----------------------------------------------------------------------------------------------------------
+
+    def score(self, session: str) -> ReachScore | None:
+        """The score of a session at this moment, None for one that is not in memory."""
+        self.runtime.turns.flush(session)
+        found = self._evaluator.find(session)
+        return None if found is None else found.score
+
+    def on_band(self, hook: Callable[[BandChange], object]) -> None:
+        """Call `hook` whenever a link of a session, or its total, enters another band."""
+        self._evaluator.on_band(hook)
+
+    # end ------------------------------------------------------------------------------------------------------------
+
+    def flush(self, seconds: float = 5.0) -> bool:
+        """Send waiting spans and metrics; True when all left in time."""
+        return self._telemetry.flush(seconds)
+
+    def shutdown(self, seconds: float = 5.0) -> bool:
+        """End all sessions and send what is waiting, within `seconds` even when the collector is down."""
+        self._evaluator.end_all()
+        done = self._telemetry.shutdown(seconds)
+        if not done:
+            self.notes.add("flush", f"not all spans were sent within {seconds} s")
+        if self._lines is not None:
+            self._lines.close()
+        return done
+
+
+class ReachSession:
+    """One conversation, as a context; sync and async."""
+
+    def __init__(self, reach: Reach, id: str, intent: str, agent: str) -> None:
+        self._reach, self.id = reach, id
+        self._intent, self._agent = intent, agent
+
+    def __enter__(self) -> ReachSession:
+        from agent_reach.integrations.turns import Scope
+
+        runtime = self._reach.runtime
+        self._state = runtime.evaluator.session(self.id)
+        self._token = runtime.turns.scope.set(Scope(self.id, self._intent, self._agent))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        from agent_reach.integrations.turns import reset
+
+        runtime = self._reach.runtime
+        reset(runtime.turns.scope, self._token)
+        with runtime.notes.guard("ending a session"):
+            if not runtime.turns.is_paused(self.id):
+                runtime.evaluator.end(self._state)
+
+    async def __aenter__(self) -> ReachSession:
+        if self._reach._stored is not None and self._reach.runtime.evaluator.find(self.id) is None:
+            await self._reach._stored.aload(self.id)
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, traceback)
+
+    @property
+    def score(self) -> ReachScore:
+        """The score at this moment; after the block, the final one."""
+        self._reach.runtime.turns.flush(self.id)
+        return self._state.score
+
+    def share(self, **facts: Any) -> None:
+        """Values that may be supplied to a handoff that lacks them."""
+        self._state.facts.update(facts)
+
+
+def _routes(value: Any) -> Routes:
+    if value is None:
+        return Routes()
+    if isinstance(value, Routes):
+        return value
+    if isinstance(value, str | Path):
+        return Routes.load(value)
+    try:
+        return Routes.model_validate(value)
+    except ValidationError as error:
+        raise contract_error(error, {}, None) from None
+
+
+def _policy(value: Any, routes: Routes) -> Compensation | None:
+    if value is None:
+        return routes.compensation
+    if isinstance(value, bool):
+        return (routes.compensation or Compensation()) if value else None
+    try:
+        return value if isinstance(value, Compensation) else Compensation.model_validate(value)
+    except ValidationError as error:
+        raise contract_error(error, {}, "compensation") from None
+
+
+def _relevance(value: Any) -> Relevance:
+    if value is None:
+        return lexical_relevance
+    if hasattr(value, "embed_query") and hasattr(value, "embed_documents"):
+        return embedding_relevance(value)
+    if callable(value):
+        made: Relevance = value
+        return made
+    raise ContractError("relevance", "a function from (query, fragments) to numbers, or LangChain Embeddings", value)
+
+
+def _unit_spans(tracing: Any) -> Callable[[Any], None]:
+    from agent_reach.events import UnitClosed
+
+    def record(event: Any) -> None:
+        if isinstance(event, UnitClosed):
+            tracing.record(event)
+
+    return record
+
+
+def default_runtime() -> Runtime:
+    """The runtime of a `Reach()`, for adapters that are used without one."""
+    return Reach().runtime
+
+
+def _after_fork() -> None:
+    for reach in list(_live):
+        reach.runtime.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

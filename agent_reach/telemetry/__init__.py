@@ -1,0 +1,1 @@
+"""OTLP out: the only place that knows OpenTelemetry."""

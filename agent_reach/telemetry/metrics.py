@@ -1,0 +1,79 @@
+"""Counters fed from the stream, read by the SDK when it collects, and one histogram."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+
+from opentelemetry.metrics import CallbackOptions, Meter, Observation
+
+from agent_reach import semconv
+from agent_reach.events import Event, Handoff, Retrieval, ToolAttempt, ToolCall, UnitClosed
+from agent_reach.live import Notes
+
+_Labels = tuple[tuple[str, str], ...]
+
+
+class Metrics:
+    """A sink: counts events by agent, link and outcome.
+
+    The counters are observable, since a synchronous one would cost as much as a span. They only grow, so they add up over
+    processes.
+    """
+
+    def __init__(self, meter: Meter, notes: Notes) -> None:
+        self._counts: dict[str, Counter[_Labels]] = {}
+        self._notes = notes
+        self._lock = threading.Lock()
+        for name, unit, text in (
+            (semconv.METRIC_NEEDS, "{need}", "Needs (tool), retrievals (knowledge) and handoffs (task) that settled"),
+            (semconv.METRIC_REACHED, "{need}", "Those that were reached or complete"),
+            (semconv.METRIC_EMPTIES, "{result}", "Empty results, by whether they were taken as success"),
+            (semconv.METRIC_CALLS, "{call}", "Tool calls by status"),
+            (semconv.METRIC_ATTEMPTS, "{attempt}", "Executions by rung of the ladder"),
+        ):
+            self._counts[name] = Counter()
+            meter.create_observable_counter(name, [self._reader(name)], unit, text)
+        meter.create_observable_counter(semconv.METRIC_DROPPED, [self._read_notes], "{fault}", "Faults of the observer")
+        self._duration = meter.create_histogram(semconv.METRIC_TOOL_DURATION, "s", "Duration of tool calls")
+
+    def _reader(self, name: str):  # type: ignore[no-untyped-def]
+        def read(options: CallbackOptions) -> Iterable[Observation]:
+            with self._lock:
+                rows = list(self._counts[name].items())
+            return [Observation(count, dict(labels)) for labels, count in rows]
+
+        return read
+
+    def _read_notes(self, options: CallbackOptions) -> Iterable[Observation]:
+        return [Observation(count, {"kind": kind}) for kind, count in list(self._notes.counts.items())]
+
+    def __call__(self, event: Event) -> None:
+        """Take in one event."""
+        agent = (semconv.GEN_AI_AGENT_NAME, event.agent)
+        if isinstance(event, ToolCall):
+            self._add(semconv.METRIC_CALLS, agent, ("status", event.status))
+            if event.attempts == 1:
+                self._add(semconv.METRIC_ATTEMPTS, agent, ("rung", "first"))
+            self._duration.record(event.latency / 1e9, {semconv.GEN_AI_TOOL_NAME: event.tool})
+        elif isinstance(event, ToolAttempt):
+            self._add(semconv.METRIC_ATTEMPTS, agent, ("rung", event.rung))
+            if event.status == "empty_alias":
+                self._add(semconv.METRIC_EMPTIES, agent, ("outcome", "attempt"))
+        elif isinstance(event, UnitClosed):
+            self._link(agent, "tool", event.needs, event.reached)
+            self._add(semconv.METRIC_EMPTIES, agent, ("outcome", "taken"), count=event.taken)
+        elif isinstance(event, Retrieval):
+            self._link(agent, "knowledge", 1 if event.ideal else 0, int(event.complete))
+        elif isinstance(event, Handoff):
+            self._link(agent, "task", 1, int(event.complete))
+
+    def _link(self, agent: tuple[str, str], link: str, needs: int, reached: int) -> None:
+        self._add(semconv.METRIC_NEEDS, agent, ("link", link), count=needs)
+        self._add(semconv.METRIC_REACHED, agent, ("link", link), count=reached)
+
+    def _add(self, name: str, *labels: tuple[str, str], count: int = 1) -> None:
+        if count:
+            with self._lock:
+                self._counts[name][labels] += count

@@ -32,9 +32,9 @@ Band = Literal["", "healthy", "degraded", "broken"]
 TurnOutcome = Literal["answered", "asked", "abandoned"]
 
 
-def attribute(name: str, default: Any = "") -> Any:
-    """A field that a span carries under the attribute `name`."""
-    return field(default=default, metadata={"attribute": name})
+def attribute(name: str, default: Any = "", *, always: bool = False) -> Any:
+    """A field that a span carries under the attribute `name`; unless `always`, only when it differs from its default."""
+    return field(default=default, metadata={"attribute": name, "always": always})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Event:
     unit: int = attribute("agent_reach.task_unit", 0)
     agent: str = attribute("gen_ai.agent.name")
     intent: str = attribute("agent_reach.intent")
-    status: Status = attribute("agent_reach.status", "ok")
+    status: Status = attribute("agent_reach.status", "ok", always=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +93,8 @@ class ToolAttempt(_Execution):
         rung: the rung of the ladder that made it.
     """
 
-    number: int = attribute("agent_reach.attempt", 1)
-    rung: Rung = attribute("agent_reach.rung", "first")
+    number: int = attribute("agent_reach.attempt", 1, always=True)
+    rung: Rung = attribute("agent_reach.rung", "first", always=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class ToolCall(_Execution):
     """
 
     served_by: str = attribute("agent_reach.served_by")
-    attempts: int = attribute("agent_reach.attempts", 1)
+    attempts: int = attribute("agent_reach.attempts", 1, always=True)
     compensation: str = attribute("agent_reach.compensation")
     first_status: Status = attribute("agent_reach.first_status", "ok")
     expected: tuple[str, ...] = attribute("agent_reach.tools.expected", ())
@@ -140,10 +140,10 @@ class Retrieval(Event):
     """
 
     source: str = attribute("gen_ai.data_source.id")
-    retrieved: int = attribute("agent_reach.knowledge.retrieved", 0)
-    relevant: int = attribute("agent_reach.knowledge.relevant", 0)
-    admitted: int = attribute("agent_reach.knowledge.admitted", 0)
-    ideal: int = attribute("agent_reach.knowledge.ideal", 0)
+    retrieved: int = attribute("agent_reach.knowledge.retrieved", 0, always=True)
+    relevant: int = attribute("agent_reach.knowledge.relevant", 0, always=True)
+    admitted: int = attribute("agent_reach.knowledge.admitted", 0, always=True)
+    ideal: int = attribute("agent_reach.knowledge.ideal", 0, always=True)
     dropped: int = attribute("agent_reach.knowledge.dropped", 0)
     calibrated: bool = attribute("agent_reach.knowledge.calibrated", False)
     relevances: tuple[str, ...] = attribute("agent_reach.knowledge.relevances", ())
@@ -224,7 +224,7 @@ class CompensationStep(Event):
         wait: nanoseconds waited before it.
     """
 
-    rung: Rung = attribute("agent_reach.rung", "retry")
+    rung: Rung = attribute("agent_reach.rung", "retry", always=True)
     tool: str = attribute("gen_ai.tool.name")
     call_id: str = attribute("gen_ai.tool.call.id")
     target: str = attribute("agent_reach.compensation.target")
@@ -247,7 +247,7 @@ class Turn(Event):
         user, reply: payload.
     """
 
-    outcome: TurnOutcome = attribute("agent_reach.turn.outcome", "answered")
+    outcome: TurnOutcome = attribute("agent_reach.turn.outcome", "answered", always=True)
     score: float = attribute("agent_reach.score", -1.0)
     tool: float = attribute("agent_reach.score.tool", -1.0)
     knowledge: float = attribute("agent_reach.score.knowledge", -1.0)
@@ -275,10 +275,10 @@ class UnitClosed(Event):
         reason: `reached`, `intent`, `turn` or `session`.
     """
 
-    needs: int = attribute("agent_reach.unit.needs", 0)
-    reached: int = attribute("agent_reach.unit.reached", 0)
-    first_reached: int = attribute("agent_reach.unit.first_reached", 0)
-    taken: int = attribute("agent_reach.unit.taken", 0)
+    needs: int = attribute("agent_reach.unit.needs", 0, always=True)
+    reached: int = attribute("agent_reach.unit.reached", 0, always=True)
+    first_reached: int = attribute("agent_reach.unit.first_reached", 0, always=True)
+    taken: int = attribute("agent_reach.unit.taken", 0, always=True)
     answered: bool = attribute("agent_reach.unit.answered", False)
     guessed: bool = attribute("agent_reach.guessed", False)
     degraded: int = attribute("agent_reach.unit.degraded", 0)

@@ -50,6 +50,16 @@ def _mapped(cls: type[Event]) -> tuple[tuple[str, str, Any], ...]:
 
 
 @cache
+def _optional(cls: type[Event]) -> tuple[tuple[str, str, Any], ...]:
+    return tuple(row for row in _mapped(cls) if not cls.__dataclass_fields__[row[0]].metadata["always"])
+
+
+@cache
+def _always(cls: type[Event]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, key) for name, key, _ in _mapped(cls) if cls.__dataclass_fields__[name].metadata["always"])
+
+
+@cache
 def _constant(cls: type[Event]) -> dict[str, Any]:
     kind = next(name for name, member in KINDS.items() if member is cls)
     attributes: dict[str, Any] = {semconv.EVENT: kind, semconv.SCHEMA: SCHEMA_VERSION}
@@ -69,14 +79,15 @@ def span_name(event: Event) -> str:
 
 
 def attributes_of(event: Event) -> dict[str, Any]:
-    """Attributes of the span or span event; fields that hold their default are left out, the status never is."""
+    """Attributes of the span or span event; most fields that hold their default are left out."""
     cls = type(event)
     attributes = dict(_constant(cls))
-    for name, key, default in _mapped(cls):
+    for name, key in _always(cls):
+        attributes[key] = getattr(event, name)
+    for name, key, default in _optional(cls):
         value = getattr(event, name)
         if value != default:
             attributes[key] = value
-    attributes[semconv.STATUS] = event.status
     if event.status == "fail" and not attributes.get(semconv.ERROR_TYPE):
         attributes[semconv.ERROR_TYPE] = _NO_ERROR_TYPE
     if cls in SPAN_EVENTS:

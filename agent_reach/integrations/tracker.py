@@ -25,6 +25,7 @@ from agent_reach.integrations.turns import OpenTurn
 
 P = ParamSpec("P")
 
+_FRAMEWORK_NAMES = frozenset({"LangGraph", "AgentExecutor", "RunnableSequence", "RunnableWithMessageHistory", "RunnableLambda"})
 _UNKNOWN = failed("unknown_tool")
 _INVALID_TOOL = "invalid_tool"  # what AgentExecutor runs instead of a tool that does not exist
 
@@ -81,7 +82,7 @@ class ReachTracker(GraphCallbackHandler):
             return
         metadata = metadata or {}
         id = turns.session_id(metadata, {}, run_id)
-        agent = agent_in(metadata) or str(kwargs.get("name") or "agent")
+        agent = agent_in(metadata) or _agent_name(kwargs.get("name"))
         resumes = inputs is None or isinstance(inputs, Command)
         turns.begin(id, text=user_text(inputs), agent=agent, root=run_id, resumes=resumes)
 
@@ -316,6 +317,11 @@ class ReachTracker(GraphCallbackHandler):
             text=self.runtime.payload(action.log),
         )
         self.runtime.annotate(event, turn.handle)
+
+
+def _agent_name(run_name: Any) -> str:
+    """The name that a user gave the run, if it is one."""
+    return str(run_name) if run_name and run_name not in _FRAMEWORK_NAMES else ""
 
 
 def _take_reply(turn: OpenTurn, outputs: Any) -> None:

@@ -148,7 +148,7 @@ class Turns:
         else:
             ref = session.begin_turn((scope.intent if scope else "") or runtime.classify(text))
         session.paused = None
-        agent = (scope.agent if scope else "") or agent
+        agent = (scope.agent if scope else "") or agent or "agent"
         started = runtime.clock()
         handle = runtime.tracing.open("invoke_agent", agent, started, None)
         turn = OpenTurn(session, ref, agent, handle, started, text, root)

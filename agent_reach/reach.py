@@ -90,7 +90,6 @@ class Reach:
         if self._lines is not None:
             self._evaluator.add_sink(self._lines)
         tracing = OtelTracing(self._telemetry.tracer)
-        self._evaluator.add_sink(_unit_spans(tracing))
         self.runtime: Runtime = Runtime(
             routes=self.routes,
             policy=_policy(compensation, self.routes),
@@ -277,16 +276,6 @@ def _relevance(value: Any) -> Relevance:
         made: Relevance = value
         return made
     raise ContractError("relevance", "a function from (query, fragments) to numbers, or LangChain Embeddings", value)
-
-
-def _unit_spans(tracing: Any) -> Callable[[Any], None]:
-    from agent_reach.events import UnitClosed
-
-    def record(event: Any) -> None:
-        if isinstance(event, UnitClosed):
-            tracing.record(event)
-
-    return record
 
 
 def default_runtime() -> Runtime:

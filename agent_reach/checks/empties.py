@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from agent_reach.checks.look import DEPTH_LIMIT, HEAD, NODE_LIMIT, Partial, parse, plain
@@ -56,7 +57,19 @@ def holds_nothing(value: Any) -> str:
 
     Looks at no more than a fixed number of parts; what lies beyond them is taken to be like them.
     """
+    if type(value) is dict and any(type(v) in _NUMBERS or (type(v) is str and v[:1] > " ") for v in _few_data(value)):
+        return ""
     return _Look().kind(value, 0)
+
+
+_NUMBERS: Final = frozenset({int, float, bool})
+
+
+def _few_data(value: dict[Any, Any]) -> Iterator[Any]:
+    """Values of the first data keys: most results hold a plain value there, and need no walk."""
+    for key, item in islice(value.items(), 4):
+        if not is_envelope_key(key, item) and item != "null":
+            yield item
 
 
 class _Look:

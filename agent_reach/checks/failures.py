@@ -59,6 +59,7 @@ _PROSE: Final = re.compile(
     r")",
     re.IGNORECASE,
 )
+_SIGNS: Final = frozenset({"error", "errors", "success", "ok", "isError", "code", "status", "status_code"})
 _FALSE_WORDS: Final = frozenset({"false", "0", "no", "fail", "failed"})
 _ERROR_CODE: Final = re.compile(r"err|fail|invalid|denied|not.?found|timeout|limit|exceed|unauth|forbid|unavailable|missing", re.IGNORECASE)
 
@@ -153,7 +154,7 @@ def safe_text(error: BaseException) -> str:
 
 def finding_of_envelope(value: Any) -> Finding | None:
     """A failure when the value is an error envelope at its top level, else None."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or _SIGNS.isdisjoint(value):
         return None
     code = _code(value)
     if not _says_error(value, code):

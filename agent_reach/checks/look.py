@@ -32,9 +32,12 @@ class Partial(dict[str, Any]):
     """The leading scalar entries of a JSON object that was too long to parse; the rest is data."""
 
 
+_PLAIN: Final = frozenset({str, bool, int, float, dict, list, tuple, type(None)})
+
+
 def plain(value: Any) -> Any:
     """The value as mapping, sequence, text, number, None or `OPAQUE`, one level deep."""
-    if value is None or isinstance(value, str | bool | int | float | dict | list | tuple):
+    if type(value) in _PLAIN:
         return value
     try:
         return _plain_object(value)

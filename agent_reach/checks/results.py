@@ -21,8 +21,6 @@ def finding_of_result(result: Any, contract: ToolContract) -> Finding:
     Raises:
         Exception: whatever the contract's own envelope function raises.
     """
-    if type(result) is int or type(result) is float or type(result) is bool:
-        return OK
     value = unwrap(result)
     return _failure(value, contract) or _emptiness(value, contract) or OK
 

@@ -99,10 +99,10 @@ class Climb:
         tool, arguments, contract: what the model asked for.
         policy: what may be done.
         started: when, in seconds of the same clock as the outcomes.
-        substitutes: tools that can stand in, with their contracts; only those that exist here.
+        substitutes: gives the tools that can stand in, with their contracts; only those that exist here.
         breakers: shared by all calls.
         snapshot: gives (value, age in seconds) of an earlier good result, or None.
-        link_broken: ToolReach of the session is `broken`.
+        link_broken: whether ToolReach of the session is `broken`.
         can_ask_human: a person can be asked in this place.
         afford: whether the session can pay the cost of one more attempt, which it then has.
     """
@@ -113,9 +113,9 @@ class Climb:
     policy: Compensation
     started: float
     breakers: Breakers
-    substitutes: Sequence[tuple[Alternate, ToolContract]] = ()
+    substitutes: Callable[[], Sequence[tuple[Alternate, ToolContract]]] = tuple
     snapshot: Callable[[], tuple[Any, float] | None] = lambda: None
-    link_broken: bool = False
+    link_broken: Callable[[], bool] = lambda: False
     can_ask_human: bool = False
     afford: Callable[[float], bool] = lambda cost: True
     executed: int = 0
@@ -144,7 +144,7 @@ def climb(call: Climb) -> Generator[Action, Outcome, Settled]:
     first = yield from _first(call)
     if not is_short(first.finding) or first.finding.fail_cause in BACK_TO_MODEL:
         return Settled(first)
-    if call.link_broken and call.can_ask_human:
+    if call.can_ask_human and call.link_broken():
         return _exhausted(call, first)
     last = yield from _retry(call, first)
     if not is_short(last.finding):
@@ -155,7 +155,7 @@ def climb(call: Climb) -> Generator[Action, Outcome, Settled]:
 
 def _first(call: Climb) -> Generator[Action, Outcome, Outcome]:
     blocked = None if call.policy.dry_run else call.breakers.blocked(call.tool, call.started)
-    if blocked is not None and (call.substitutes or call.can_ask_human or call.snapshot() is not None):
+    if blocked is not None and (call.substitutes() or call.can_ask_human or call.snapshot() is not None):
         outcome = Outcome(blocked, call.started)
         call.tried.append((call.tool, "breaker open"))
         return outcome
@@ -211,7 +211,7 @@ def _reroute(call: Climb, last: Outcome) -> Generator[Action, Outcome, Settled |
     if not call.policy.reroute or not _may_replace(call, last):
         return None
     now, reason = last.at, reason_of(last.finding)
-    for alternate, contract in call.substitutes:
+    for alternate, contract in call.substitutes():
         if contract.side_effect or call.breakers.blocked(alternate.tool, now) is not None:
             continue
         if not call.may_execute(now, contract.cost):

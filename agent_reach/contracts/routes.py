@@ -187,10 +187,7 @@ class Routes(Declaration):
 
     def expected(self, intent: str, tool: str) -> tuple[str, ...]:
         """Tools of the first step of the intent that lists `tool`, empty when none does."""
-        for step in self.steps(intent):
-            if tool in step.tools:
-                return step.tools
-        return ()
+        return next((step.tools for step in self.steps(intent) if tool in step.tools), ())
 
     def substitutes(self, intent: str, tool: str) -> tuple[Alternate, ...]:
         """Who can stand in for `tool`: the other tools of its step, then its declared alternates, each once."""

@@ -1,6 +1,7 @@
 """An event as the name and attributes of a span, and back, without loss.
 
-Decisions, thoughts and compensation steps become *span events* of the turn or call that they belong to; all others are spans.
+Decisions, thoughts, compensation steps and closing units become *span events* of the turn or call that they belong to; all others
+are spans. A unit that closes when no turn is open (the session ended, or the user went away) gets a span of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from agent_reach.events.model import (
     kind_of,
 )
 
-SPAN_EVENTS: Final = (Decision, Thought, CompensationStep)
+SPAN_EVENTS: Final = (Decision, Thought, CompensationStep, UnitClosed)
 
 _LATENCY: Final = "agent_reach.latency"
 _ID: Final = "agent_reach.id"
@@ -40,7 +41,6 @@ _OPERATIONS: Final[dict[type[Event], tuple[str, str]]] = {
     Retrieval: (semconv.SPAN_RETRIEVAL, "source"),
     Handoff: (semconv.SPAN_HANDOFF, "receiver"),
     Turn: (semconv.SPAN_AGENT, "agent"),
-    UnitClosed: (semconv.SPAN_UNIT, "intent"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
@@ -69,8 +70,8 @@ def act(record: CallRecord, run: Run, *, can_ask_human: bool) -> Any:
                 attempt.response = run(action.tool, action.arguments)
         except GraphBubbleUp:
             raise
-        except Exception as error:  # noqa: BLE001 - the ladder decides; what is left over is raised again below
-            attempt.error = error
+        except Exception:  # noqa: BLE001 - the attempt keeps it; what the ladder leaves over is raised again below
+            pass
         return _outcome(attempt)
 
     situation = _situation(record, can_ask_human=can_ask_human)
@@ -91,11 +92,12 @@ async def aact(record: CallRecord, run: AsyncRun, *, can_ask_human: bool) -> Any
         attempt = record.attempt(action.tool, action.rung)
         try:
             with attempt:
-                attempt.response = await _within(action.timeout, run(action.tool, action.arguments))
+                work = run(action.tool, action.arguments)
+                attempt.response = await (work if action.timeout is None else asyncio.wait_for(work, action.timeout))
         except GraphBubbleUp:
             raise
-        except Exception as error:  # noqa: BLE001 - the ladder decides; what is left over is raised again below
-            attempt.error = error
+        except Exception:  # noqa: BLE001 - the attempt keeps it; what the ladder leaves over is raised again below
+            pass
         return _outcome(attempt)
 
     situation = _situation(record, can_ask_human=can_ask_human)
@@ -105,15 +107,6 @@ async def aact(record: CallRecord, run: AsyncRun, *, can_ask_human: bool) -> Any
         record.settle()
         raise
     return _conclude(record, settled)
-
-
-async def _within(seconds: float | None, work: Awaitable[Any]) -> Any:
-    if seconds is None:
-        return await work
-    import asyncio
-
-    async with asyncio.timeout(seconds):
-        return await work
 
 
 def _outcome(attempt: Attempt) -> Outcome:
@@ -157,10 +150,10 @@ def _situation(record: CallRecord, *, can_ask_human: bool) -> Climb:
         contract=contract,
         policy=policy,
         started=time.monotonic(),
-        substitutes=runtime.substitutes(record.turn.ref.intent, record.tool),
+        substitutes=lambda: runtime.substitutes(record.turn.ref.intent, record.tool),
         breakers=runtime.breakers,
         snapshot=lambda: runtime.snapshots.find(_snapshot_key(record), time.monotonic()),
-        link_broken=session.bands.get("tool") == "broken",
+        link_broken=lambda: session.tool_band() == "broken",
         can_ask_human=can_ask_human,
         afford=afford,
     )

@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 from agent_reach.checks import Relevance, lexical_relevance
 from agent_reach.compensate import Breakers, Snapshots
 from agent_reach.contracts import Alternate, Compensation, Routes, ToolContract
-from agent_reach.events import Event
+from agent_reach.events import Event, UnitClosed
 from agent_reach.integrations.capture import Capture
 from agent_reach.integrations.shadow import Shadows
 from agent_reach.integrations.tracing import Handle, Tracing
@@ -74,6 +74,7 @@ class Runtime:
         self.tools: dict[str, BaseTool] = {}
         self.open_runs: dict[Any, CallRecord] = {}
         self._baselines = Baselines()
+        evaluator.add_sink(self._trace_unit)
 
     # declared -------------------------------------------------------------------------------------------------------
 
@@ -122,6 +123,15 @@ class Runtime:
         event = self.evaluator.publish(event)
         if handle is not None:
             self.tracing.close(handle, event)
+
+    def _trace_unit(self, event: Event) -> None:
+        """A unit that closes with its turn stands on the turn's span; later it gets a span of its own."""
+        if isinstance(event, UnitClosed):
+            handle = self.turns.handles.get(event.parent)
+            if handle is not None:
+                self.tracing.annotate(handle, event)
+            else:
+                self.tracing.record(event)
 
     def after_fork(self) -> None:
         """A lock that another thread held when the process forked would stay locked in the child."""

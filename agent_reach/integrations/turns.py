@@ -91,7 +91,12 @@ class Scope:
 
 
 class Turns:
-    """Open turns by root run and by session. Thread-safe."""
+    """Open turns by root run and by session. Thread-safe.
+
+    Attributes:
+        scope: what `reach.session(...)` says here.
+        handles: spans of the open turns, by id.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -99,6 +104,7 @@ class Turns:
         self.scope: ContextVar[Scope | None] = ContextVar("agent_reach_scope", default=None)
         self._by_run: dict[UUID, OpenTurn] = {}
         self._by_session: dict[str, OpenTurn] = {}
+        self.handles: dict[str, Handle] = {}
         runtime.evaluator.before_end(self._end_open_turn)
 
     # runs -----------------------------------------------------------------------------------------------------------
@@ -152,6 +158,7 @@ class Turns:
         started = runtime.clock()
         handle = runtime.tracing.open("invoke_agent", agent, started, None)
         turn = OpenTurn(session, ref, agent, handle, started, text, root)
+        self.handles[handle.id] = handle
         with self._lock:
             self._by_session[id] = turn
             if root is not None:
@@ -226,6 +233,7 @@ class Turns:
             reply=runtime.payload(turn.reply),
         )
         runtime.publish(event, turn.handle)
+        self.handles.pop(turn.handle.id, None)
 
     def _end_open_turn(self, session: Session) -> None:
         turn = self._by_session.get(session.id)

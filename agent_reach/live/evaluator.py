@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -73,6 +73,7 @@ class Evaluator:
         self._max, self._idle = max_sessions, int(idle_seconds * 1e9)
         self._store = store
         self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._ended: OrderedDict[str, Session] = OrderedDict()
         self._lock = threading.Lock()
         self._sinks: list[Sink] = []
         self._hooks: list[Callable[[BandChange], object]] = []
@@ -91,24 +92,29 @@ class Evaluator:
         self._enders.append(ender)
 
     def session(self, id: str) -> Session:
-        """The session, begun or loaded if need be."""
+        """The session, begun or loaded if need be; one that had ended goes on."""
         now = self._clock()
+        overdue: list[Session] = []
         with self._lock:
             session = self._sessions.get(id)
             if session is None:
-                session = self._sessions[id] = Session(id, self.routes)
-                self._load(session)
+                session = self._sessions[id] = self._ended.pop(id, None) or self._begun(id)
+                overdue = self._overdue(now)
             else:
                 self._sessions.move_to_end(id)
             session.seen = now
-            overdue = self._overdue(now)
         for old in overdue:
             self.end(old)
         return session
 
     def find(self, id: str) -> Session | None:
         """The session if it is in memory."""
-        return self._sessions.get(id)
+        return self._sessions.get(id) or self._ended.get(id)
+
+    def _begun(self, id: str) -> Session:
+        session = Session(id, self.routes)
+        self._load(session)
+        return session
 
     def _load(self, session: Session) -> None:
         if self._store is None:
@@ -130,16 +136,15 @@ class Evaluator:
             self.notes.add("store", f"could not save session {session.id!r}", error)
 
     def _overdue(self, now: int) -> list[Session]:
-        """Take idle sessions, and those over the cap, out of memory; oldest first, so a look at the front is enough."""
+        """Sessions to be ended, idle ones and those over the cap; the oldest stand in front, so a look there is enough."""
         overdue: list[Session] = []
-        while self._sessions:
+        while len(self._sessions) > 1:
             oldest = next(iter(self._sessions.values()))
             if len(self._sessions) > self._max:
-                if not oldest.ended:
-                    self.notes.add("dropped_session", f"more than {self._max} sessions; ended {oldest.id!r} early")
+                self.notes.add("dropped_session", f"more than {self._max} sessions; ended {oldest.id!r} early")
             elif now - oldest.seen < self._idle:
                 break
-            self._sessions.popitem(last=False)
+            del self._sessions[oldest.id]
             overdue.append(oldest)
         return overdue
 
@@ -149,15 +154,18 @@ class Evaluator:
         Returns:
             the event as it was emitted: a turn carries the scores of the moment.
         """
-        session = self.session(event.session)
+        session = self._sessions.get(event.session) or self.session(event.session)
         closed = session.observe(event)
+        score = None
         if isinstance(event, Turn):
-            event = _scored(event, session.score, closed)
-        self._emit(event)
+            score = session.score
+            event = _scored(event, score, closed)
         for unit in closed:
             self._emit(unit)
-        self._watch_bands(session, event)
-        if isinstance(event, Turn):
+        self._emit(event)
+        if self._hooks:
+            self._watch_bands(session, event, score)
+        if score is not None:
             self.save(session)
         return event
 
@@ -168,26 +176,22 @@ class Evaluator:
             except Exception as error:  # noqa: BLE001 - one sink's fault must not cost the others the event
                 self.notes.add("dropped_event", f"a sink lost a {type(event).__name__}", error)
 
-    def _watch_bands(self, session: Session, event: Event) -> None:
+    def _watch_bands(self, session: Session, event: Event, score: ReachScore | None) -> None:
         if isinstance(event, ToolCall):
-            before = session.bands.get("tool", "")
-            if event.status == "ok" and before == "healthy":
-                return
-            if session.tool_band() == before and before:
+            band = session.bands.get("tool")
+            if band is not None and (event.status == "ok" and band == "healthy" or session.tool_band() == band):
                 return
         elif not isinstance(event, Retrieval | Handoff | Turn):
             return
         with session.lock:
-            score = session.score
-            now = {**score.bands, **({"total": score.band} if score.band else {})}
-            changes = [
-                BandChange(session.id, event.agent, event.intent, link, session.bands.get(link, ""), band, score.total)
-                for link, band in now.items()
-                if session.bands.get(link, "") != band
-            ]
-            session.bands = now
-        for change in changes:
-            self._alert(change)
+            score = score or session.score
+            now = {**score.bands, "total": score.band} if score.band else dict(score.bands)
+            if now == session.bands:
+                return
+            before, session.bands = session.bands, now
+        for link, band in now.items():
+            if before.get(link, "") != band:
+                self._alert(BandChange(session.id, event.agent, event.intent, link, before.get(link, ""), band, score.total))
 
     def _alert(self, change: BandChange) -> None:
         for hook in self._hooks:
@@ -197,7 +201,7 @@ class Evaluator:
                 self.notes.add("band_hook", "a band hook raised", error)
 
     def end(self, session: Session) -> None:
-        """Close what is open; the session stays readable and can go on later."""
+        """Close what is open; the session stays readable for a while, and can go on later."""
         for ender in self._enders:
             with self.notes.guard("ending a session"):
                 ender(session)
@@ -205,22 +209,10 @@ class Evaluator:
             self._emit(closed)
         self.save(session)
         with self._lock:
-            if session.id in self._sessions:
-                self._sessions.move_to_end(session.id, last=False)
-                self._trim_ended()
-
-    def _trim_ended(self) -> None:
-        """Keep only the newest of the ended sessions, which stand at the front."""
-        front: deque[str] = deque()
-        for id, session in self._sessions.items():
-            if not session.ended:
-                break
-            front.append(id)
-            if len(front) > _ENDED_KEPT:
-                break
-        if len(front) > _ENDED_KEPT:
-            for id in list(front)[1:]:
-                del self._sessions[id]
+            self._sessions.pop(session.id, None)
+            self._ended[session.id] = session
+            if len(self._ended) > _ENDED_KEPT:
+                self._ended.popitem(last=False)
 
     def after_fork(self) -> None:
         """Fresh locks for a child process."""

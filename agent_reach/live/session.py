@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from typing import Any, NamedTuple
 
 from agent_reach.contracts import Routes
@@ -119,9 +118,11 @@ class Session:
 
     @property
     def settled(self) -> Tally:
-        """The tally, with what has settled in open units."""
+        """The tally, with what has settled in open units; to be read at once, not kept."""
         with self.lock:
-            return self.tally + Tally(units=Counter(unit.settled() for unit in self.open.values()))
+            if not self.open:
+                return self.tally
+            return self.tally.with_units(unit.settled() for unit in self.open.values())
 
     @property
     def score(self) -> ReachScore:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from agent_reach.events import Event, Handoff, Retrieval, ToolAttempt, ToolCall, UnitClosed
@@ -89,6 +89,10 @@ class Tally:
         self.guessed += event.guessed
         self.abnormal += event.abnormal
         self.degraded += event.degraded
+
+    def with_units(self, more: Iterable[UnitCounts]) -> Tally:
+        """The same counts with further units, for reading link figures."""
+        return replace(self, units=self.units + Counter(more))
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})

@@ -160,6 +160,7 @@ class OpenUnit:
             unit=self.number,
             agent=self.agent,
             intent=self.intent,
+            id=f"{self.parent}.u{self.number}",
             trace=self.trace,
             parent=self.parent,
             needs=counts.needs,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Iterable
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
@@ -12,7 +11,8 @@ from agent_reach import semconv
 from agent_reach.events import Event, Handoff, Retrieval, ToolAttempt, ToolCall, UnitClosed
 from agent_reach.live import Notes
 
-_Labels = tuple[tuple[str, str], ...]
+_Row = tuple[str, str, str]
+"""Agent, name and value of the second label."""
 
 
 class Metrics:
@@ -23,7 +23,8 @@ class Metrics:
     """
 
     def __init__(self, meter: Meter, notes: Notes) -> None:
-        self._counts: dict[str, Counter[_Labels]] = {}
+        self._counts: dict[str, dict[_Row, int]] = {}
+        self._tools: dict[str, dict[str, str]] = {}
         self._notes = notes
         self._lock = threading.Lock()
         for name, unit, text in (
@@ -33,7 +34,7 @@ class Metrics:
             (semconv.METRIC_CALLS, "{call}", "Tool calls by status"),
             (semconv.METRIC_ATTEMPTS, "{attempt}", "Executions by rung of the ladder"),
         ):
-            self._counts[name] = Counter()
+            self._counts[name] = {}
             meter.create_observable_counter(name, [self._reader(name)], unit, text)
         meter.create_observable_counter(semconv.METRIC_DROPPED, [self._read_notes], "{fault}", "Faults of the observer")
         self._duration = meter.create_histogram(semconv.METRIC_TOOL_DURATION, "s", "Duration of tool calls")
@@ -42,7 +43,7 @@ class Metrics:
         def read(options: CallbackOptions) -> Iterable[Observation]:
             with self._lock:
                 rows = list(self._counts[name].items())
-            return [Observation(count, dict(labels)) for labels, count in rows]
+            return [Observation(count, {semconv.GEN_AI_AGENT_NAME: agent, label: value}) for (agent, label, value), count in rows]
 
         return read
 
@@ -51,29 +52,35 @@ class Metrics:
 
     def __call__(self, event: Event) -> None:
         """Take in one event."""
-        agent = (semconv.GEN_AI_AGENT_NAME, event.agent)
         if isinstance(event, ToolCall):
-            self._add(semconv.METRIC_CALLS, agent, ("status", event.status))
-            if event.attempts == 1:
-                self._add(semconv.METRIC_ATTEMPTS, agent, ("rung", "first"))
-            self._duration.record(event.latency / 1e9, {semconv.GEN_AI_TOOL_NAME: event.tool})
+            self._count_call(event)
         elif isinstance(event, ToolAttempt):
-            self._add(semconv.METRIC_ATTEMPTS, agent, ("rung", event.rung))
+            self._add(semconv.METRIC_ATTEMPTS, event.agent, "rung", event.rung)
             if event.status == "empty_alias":
-                self._add(semconv.METRIC_EMPTIES, agent, ("outcome", "attempt"))
+                self._add(semconv.METRIC_EMPTIES, event.agent, "outcome", "attempt")
         elif isinstance(event, UnitClosed):
-            self._link(agent, "tool", event.needs, event.reached)
-            self._add(semconv.METRIC_EMPTIES, agent, ("outcome", "taken"), count=event.taken)
+            self._link(event.agent, "tool", event.needs, event.reached)
+            self._add(semconv.METRIC_EMPTIES, event.agent, "outcome", "taken", event.taken)
         elif isinstance(event, Retrieval):
-            self._link(agent, "knowledge", 1 if event.ideal else 0, int(event.complete))
+            self._link(event.agent, "knowledge", 1 if event.ideal else 0, int(event.complete))
         elif isinstance(event, Handoff):
-            self._link(agent, "task", 1, int(event.complete))
+            self._link(event.agent, "task", 1, int(event.complete))
 
-    def _link(self, agent: tuple[str, str], link: str, needs: int, reached: int) -> None:
-        self._add(semconv.METRIC_NEEDS, agent, ("link", link), count=needs)
-        self._add(semconv.METRIC_REACHED, agent, ("link", link), count=reached)
+    def _count_call(self, call: ToolCall) -> None:
+        self._add(semconv.METRIC_CALLS, call.agent, "status", call.status)
+        if call.attempts == 1:
+            self._add(semconv.METRIC_ATTEMPTS, call.agent, "rung", "first")
+            if call.status == "empty_alias":
+                self._add(semconv.METRIC_EMPTIES, call.agent, "outcome", "attempt")
+        self._duration.record(call.latency / 1e9, self._tools.setdefault(call.tool, {semconv.GEN_AI_TOOL_NAME: call.tool}))
 
-    def _add(self, name: str, *labels: tuple[str, str], count: int = 1) -> None:
+    def _link(self, agent: str, link: str, needs: int, reached: int) -> None:
+        self._add(semconv.METRIC_NEEDS, agent, "link", link, needs)
+        self._add(semconv.METRIC_REACHED, agent, "link", link, reached)
+
+    def _add(self, name: str, agent: str, label: str, value: str, count: int = 1) -> None:
         if count:
+            key = (agent, label, value)
+            rows = self._counts[name]
             with self._lock:
-                self._counts[name][labels] += count
+                rows[key] = rows.get(key, 0) + count

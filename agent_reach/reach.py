@@ -16,6 +16,7 @@ from agent_reach.checks import Embeddings, Relevance, embedding_relevance, lexic
 from agent_reach.contracts import Compensation, HandoffContract, Routes
 from agent_reach.contracts.load import contract_error
 from agent_reach.errors import ContractError
+from agent_reach.events import Event
 from agent_reach.live import BandChange, Evaluator, Notes
 from agent_reach.scores import ReachScore
 
@@ -178,6 +179,10 @@ class Reach:
     def on_band(self, hook: Callable[[BandChange], object]) -> None:
         """Call `hook` whenever a link of a session, or its total, enters another band."""
         self._evaluator.on_band(hook)
+
+    def add_sink(self, sink: Callable[[Event], None]) -> None:
+        """Call `sink` with every event; what it raises is counted as a dropped event."""
+        self._evaluator.add_sink(sink)
 
     # end ------------------------------------------------------------------------------------------------------------
 

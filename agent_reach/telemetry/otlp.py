@@ -108,7 +108,8 @@ def _grpc_exporters(otlp: str | None) -> tuple[Any, Any]:
     return OTLPSpanExporter(target, insecure=not secure), OTLPMetricExporter(target, insecure=not secure)
 
 
-def _resource() -> Any:
+def resource() -> Any:
+    """What the spans say of the process; the `OTEL_*` variables name the service."""
     from opentelemetry.sdk.resources import Resource
 
     named = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "") or os.environ.get("OTEL_SERVICE_NAME")
@@ -119,7 +120,7 @@ def _tracer_provider(otlp: str | None) -> Any:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
+    provider = TracerProvider(resource=resource(), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporters(otlp)[0]))
     return provider
 
@@ -129,4 +130,4 @@ def _meter_provider(otlp: str | None) -> Any:
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 
     reader = PeriodicExportingMetricReader(exporters(otlp)[1])
-    return MeterProvider([reader], resource=_resource(), shutdown_on_exit=False)
+    return MeterProvider([reader], resource=resource(), shutdown_on_exit=False)

@@ -1,0 +1,118 @@
+"""The `agent-reach` command."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import track
+from rich.table import Table
+
+from agent_reach.contracts import Routes
+from agent_reach.errors import ReachError
+from agent_reach.events import Event
+from agent_reach.importers.files import is_event_lines
+from agent_reach.importers.scoring import Scored, row, score_conversations, score_events
+from agent_reach.store.lines import read_events
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+_err = Console(stderr=True)
+
+
+@app.callback()
+def _commands() -> None:
+    """See, score and repair whether agents reach the tools, knowledge and agents that their task needs."""
+
+
+@app.command()
+def score(
+    files: Annotated[list[Path], typer.Argument(help="Recorded conversations: JSON, JSON lines, or our own events.")],
+    routes: Annotated[Path | None, typer.Option(help="A route table: what each intent needs.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with `total` and `sessions`.")] = False,
+    otlp: Annotated[str | None, typer.Option(help="Send the spans on to this endpoint.")] = None,
+    rows: Annotated[int, typer.Option(help="Sessions in the table, the lowest scores first; 0 for all.")] = 20,
+) -> None:
+    """Score recorded conversations."""
+    table = Routes.load(routes) if routes else None
+    kept: list[Event] = []
+    keep = kept.append if otlp else None
+    scored: list[Scored] = []
+    for file in track(files, "Scoring", console=_err, transient=True, disable=not _err.is_terminal):
+        scored += _score_file(file, table, keep)
+    used = table or Routes()
+    sessions = [{"session": s.session, "file": s.file, **row([s], used)} for s in scored]
+    total = row(scored, used)
+    if otlp:
+        from agent_reach.telemetry.resend import send_events
+
+        sent = send_events(kept, otlp)
+        _err.print(f"{sent} spans sent to {escape(otlp)}")
+    if as_json:
+        typer.echo(json.dumps({"total": total, "sessions": sessions}, ensure_ascii=True))
+    else:
+        _print_scores(total, sessions, rows)
+
+
+def _score_file(file: Path, routes: Routes | None, keep: Any) -> list[Scored]:
+    if is_event_lines(file):
+        return score_events(lambda: read_events(file), str(file), routes, keep=keep)
+    return list(score_conversations(file, routes or Routes(), keep=keep, begun=time.time_ns()))
+
+
+@app.command()
+def demo(
+    model: Annotated[str | None, typer.Option(help="Any `init_chat_model` name instead of the scripted model.")] = None,
+    otlp: Annotated[str | None, typer.Option(help="Send the spans to this OTLP endpoint.")] = None,
+    store: Annotated[Path | None, typer.Option(help="Append the events to this file.")] = None,
+) -> None:
+    """Run an after-sales desk with faults twice: observing, then compensating."""
+    from agent_reach.demo import run_demo
+
+    run_demo(Console(), model=model, otlp=otlp, store=store)
+
+
+_COLUMNS = ("calls", "ok", "failed", "empty", "uncounted", "score", "tool", "knowledge", "task", "band")
+_COLOURS = {"healthy": "green", "degraded": "yellow", "broken": "red"}
+
+
+def _print_scores(total: dict[str, Any], sessions: list[dict[str, Any]], rows: int) -> None:
+    table = Table(title=f"{len(sessions)} sessions", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("session", overflow="ellipsis", no_wrap=True, max_width=24)
+    for column in _COLUMNS:
+        table.add_column(column, justify="left" if column == "band" else "right", no_wrap=True)
+    ranked = sorted(sessions, key=lambda s: (s["score"] is None, s["score"]))
+    for session in ranked[: rows or None]:
+        table.add_row(escape(session["session"]), *_cells(session))
+    if rows and len(ranked) > rows:
+        table.add_row(f"… and {len(ranked) - rows} more", *[""] * len(_COLUMNS))
+    table.add_section()
+    table.add_row("all", *_cells(total), style="bold")
+    Console().print(table)
+
+
+def _cells(figures: dict[str, Any]) -> list[str]:
+    cells = []
+    for column in _COLUMNS:
+        value = figures[column]
+        text = "–" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
+        cells.append(f"[{_COLOURS[text]}]{text}[/]" if text in _COLOURS else text)
+    return cells
+
+
+def main() -> None:
+    """Entry point: errors of ours are one clear line, and the exit status is 2."""
+    try:
+        app()
+    except ReachError as error:
+        _err.print(f"[red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

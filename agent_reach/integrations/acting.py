@@ -184,13 +184,18 @@ def _conclude(record: CallRecord, settled: Settled) -> Any:
         raise error
     if attempt is None:
         return ToolMessage(describe(settled.tried), name=record.tool, tool_call_id=record.call_id, status="error")
-    if settled.rung == "" and not dry_run and is_short(attempt.finding) and attempt.finding.stage != "before":
+    if not dry_run and _says_too_little(attempt, settled):
         return annotate(attempt.response, describe(settled.tried), record.tool)
     if settled.served_by:
         return annotate(attempt.response, describe(settled.tried, served_by=settled.served_by), record.tool)
     if settled.rung == "" and not is_short(attempt.finding) and not dry_run:
         _keep_snapshot(record, attempt)
     return attempt.response
+
+
+def _says_too_little(attempt: Attempt, settled: Settled) -> bool:
+    """An empty result does not say that it is none, and an error says nothing of what else was tried."""
+    return settled.rung == "" and (attempt.finding.status == "empty_alias" or (is_short(attempt.finding) and len(settled.tried) > 1))
 
 
 def _keep_snapshot(record: CallRecord, attempt: Attempt) -> None:

@@ -17,7 +17,7 @@ from agent_reach.integrations.calls import CallRecord
 from agent_reach.integrations.handoffs import hands_over, pass_on
 from agent_reach.integrations.once import Once
 from agent_reach.integrations.runtime import Runtime, default_runtime
-from agent_reach.integrations.translate import agent_in, human_turns, messages_in, raw_messages, user_text
+from agent_reach.integrations.translate import HANDOFF_KEY, agent_in, human_turns, messages_in, raw_messages, user_text
 
 _OVERRIDDEN = ("_run_one", "_arun_one", "_execute_tool_sync", "_execute_tool_async", "_combine_tool_outputs")
 
@@ -52,7 +52,7 @@ class ReachToolNode(ToolNode):
             return super()._run_one(call, input_type, tool_runtime)
 
         def run(tool: str, arguments: dict[str, Any] | None) -> Any:
-            asked = call if arguments is None and tool == call["name"] else {**call, "name": tool, "args": arguments}
+            asked = call if arguments is None else {**call, "name": tool, "args": arguments}
             return super(ReachToolNode, self)._run_one(asked, input_type, tool_runtime)
 
         once = self._once(record, call, tool_runtime)
@@ -72,7 +72,7 @@ class ReachToolNode(ToolNode):
             return await super()._arun_one(call, input_type, tool_runtime)
 
         async def run(tool: str, arguments: dict[str, Any] | None) -> Any:
-            asked = call if arguments is None and tool == call["name"] else {**call, "name": tool, "args": arguments}
+            asked = call if arguments is None else {**call, "name": tool, "args": arguments}
             return await super(ReachToolNode, self)._arun_one(asked, input_type, tool_runtime)
 
         once = self._once(record, call, tool_runtime)
@@ -174,7 +174,7 @@ def open_call(runtime: Runtime, call: Any, config: Any, state: Any, tool_runtime
     agent = agent_in(metadata)
     turn = runtime.turn_of(config, text=lambda: _users(state), agent=agent)
     info = getattr(tool_runtime, "execution_info", None)
-    key = (info.task_id, call["id"], _occurrence(state, call)) if info is not None else None
+    key = (info.task_id, call["id"], _occurrence(state, call), call["name"]) if info is not None else None
     for other in list(turn.deferred):
         if other[0] != (key and key[0]):
             turn.deferred.pop(other).settle()
@@ -217,7 +217,8 @@ def _warn_of_unrouted(runtime: Runtime, tools: Any) -> None:
     if not runtime.routes.intents:
         return
     named = {name for _, name in runtime.routes.named()} | set(runtime.routes.tools)
-    unrouted = sorted(set(tools) - named)
+    handoffs = {name for name, tool in tools.items() if HANDOFF_KEY in (tool.metadata or {})}
+    unrouted = sorted(set(tools) - named - handoffs)
     if unrouted:
         runtime.notes.add("unrouted_tool", f"registered tools in no route: {', '.join(unrouted)}")
 

@@ -24,9 +24,7 @@ class ContractError(ReachError):
         line: 1-based line in that file, if known.
     """
 
-    def __init__(
-        self, key: str, expected: str, found: object = None, *, file: str | None = None, line: int | None = None
-    ) -> None:
+    def __init__(self, key: str, expected: str, found: object = None, *, file: str | None = None, line: int | None = None) -> None:
         self.key, self.expected, self.found, self.file, self.line = key, expected, found, file, line
         place = f"{file or '<python>'}:{line}" if line else (file or "<python>")
         got = "" if found is None else f", found {found!r:.120}"

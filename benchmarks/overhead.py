@@ -167,7 +167,10 @@ def main():
             call = [sys.executable, __file__, "--mode", mode, "--calls", str(options.calls)]
             done = subprocess.run(call, capture_output=True, text=True)
             if done.returncode:
-                print(f"{mode}: not measured: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ''}", file=sys.stderr)
+                print(
+                    f"{mode}: not measured: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ''}",
+                    file=sys.stderr,
+                )
                 continue
             medians[mode] = float(done.stdout.strip().splitlines()[-1])
         for mode in modes:

@@ -60,7 +60,22 @@ def main() -> int:
     sys.path.insert(0, str(folder))
     tally = Tally()
     files = [f"tests/{name}.py" for name in FILES]
-    pytest.main(["-q", "-p", "no:cacheprovider", "-W", "ignore", "--no-header", "-c", os.devnull, "--rootdir", str(folder), *files], plugins=[tally])
+    pytest.main(
+        [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-W",
+            "ignore",
+            "--no-header",
+            "-c",
+            os.devnull,
+            "--rootdir",
+            str(folder),
+            *files,
+        ],
+        plugins=[tally],
+    )
     print(json.dumps({"passed": tally.passed, "failed": tally.failed, "policy": policy}))
     return 1 if tally.failed else 0
 

@@ -25,9 +25,7 @@ _BY_TYPE: Final[tuple[tuple[re.Pattern[str], FailCause], ...]] = (
     (re.compile(r"Precondition"), "precondition"),
 )  # fmt: skip
 
-_BY_TEXT: Final[tuple[tuple[re.Pattern[str], FailCause], ...]] = tuple(
-    (re.compile(pattern, re.IGNORECASE), cause)
-    for pattern, cause in (
+_CAUSES_IN_TEXT: Final[tuple[tuple[str, FailCause], ...]] = (
         (r"rate.?limit|too many requests|\b429\b|throttl|quota exceeded|限流|限速|请求过于频繁|频率超限|调用次数", "rate_limited"),
         (r"time[d]?.?out|deadline exceeded|\b(?:408|504)\b|超时", "timeout"),
         (
@@ -44,8 +42,8 @@ _BY_TEXT: Final[tuple[tuple[re.Pattern[str], FailCause], ...]] = tuple(
             "bad_arguments",
         ),
         (r"json.?decode|could not parse|failed to parse|unparseable|malformed|解析失败", "unparseable"),
-    )
 )  # fmt: skip
+_BY_TEXT: Final = tuple((re.compile(pattern, re.IGNORECASE), cause) for pattern, cause in _CAUSES_IN_TEXT)
 
 _PROSE: Final = re.compile(
     r"\s*(?:"
@@ -61,7 +59,9 @@ _PROSE: Final = re.compile(
 )
 _SIGNS: Final = frozenset({"error", "errors", "success", "ok", "isError", "code", "status", "status_code"})
 _FALSE_WORDS: Final = frozenset({"false", "0", "no", "fail", "failed"})
-_ERROR_CODE: Final = re.compile(r"err|fail|invalid|denied|not.?found|timeout|limit|exceed|unauth|forbid|unavailable|missing", re.IGNORECASE)
+_ERROR_CODE: Final = re.compile(
+    r"err|fail|invalid|denied|not.?found|timeout|limit|exceed|unauth|forbid|unavailable|missing", re.IGNORECASE
+)
 
 
 def cause_of_code(code: int) -> FailCause:

@@ -11,7 +11,17 @@ from agent_reach.contracts import HandoffContract
 
 GOAL: Final = "goal"
 CONCLUSIONS: Final = "conclusions"
-_GOAL_KEYS: Final = ("goal", "task", "task_description", "description", "objective", "query", "instruction", "instructions", "request")
+_GOAL_KEYS: Final = (
+    "goal",
+    "task",
+    "task_description",
+    "description",
+    "objective",
+    "query",
+    "instruction",
+    "instructions",
+    "request",
+)
 _CONCLUSION_KEYS: Final = ("conclusions", "conclusion", "findings", "summary", "context", "results")
 _DEPTH: Final = 4
 _MISSING: Final = object()
@@ -25,9 +35,7 @@ class Said(NamedTuple):
     values: Mapping[str, Any] = {}
 
 
-def missing_from_handoff(
-    contract: HandoffContract, given: Sequence[Mapping[str, Any]], history: Sequence[Said]
-) -> tuple[str, ...]:
+def missing_from_handoff(contract: HandoffContract, given: Sequence[Mapping[str, Any]], history: Sequence[Said]) -> tuple[str, ...]:
     """What the receiver requires and was not told.
 
     Args:
@@ -52,9 +60,7 @@ def _has_conclusions(given: Sequence[Mapping[str, Any]], history: Sequence[Said]
     return told or any(said.role in ("assistant", "tool") and said.text.strip() for said in history)
 
 
-def find_parameter(
-    name: str, schema: Mapping[str, Any], given: Iterable[Mapping[str, Any]], history: Sequence[Said]
-) -> Any | None:
+def find_parameter(name: str, schema: Mapping[str, Any], given: Iterable[Mapping[str, Any]], history: Sequence[Said]) -> Any | None:
     """A present, non-empty value of the right type: from what is given, then from the history, newest first; else None."""
     for source in given:
         value = _search(source, name, schema, _DEPTH)

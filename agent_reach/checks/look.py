@@ -73,18 +73,26 @@ def _tabular(value: Any) -> Any:
 
 
 def unwrap(result: Any) -> Any:
-    """The result with JSON text parsed and text blocks joined."""
+    """The result with JSON text parsed and text blocks joined, also inside one another."""
     value = plain(result)
-    if isinstance(value, list) and value and _are_blocks(value):
-        texts = [block.get("text") for block in value if block["type"] == "text"]
-        value = "".join(t for t in texts if isinstance(t, str)) if len(texts) == len(value) else OPAQUE
-    return parse(value) if isinstance(value, str) else value
+    for _ in range(3):
+        if isinstance(value, str):
+            value = parse(value)
+        if not (isinstance(value, list) and value and _are_blocks(value)):
+            break
+        value = _joined(value)
+    return value
+
+
+def _joined(blocks: list[Any]) -> Any:
+    """The text of text blocks; among others they are a value."""
+    texts = [block.get("text") for block in blocks if block["type"] == "text"]
+    return "".join(t for t in texts if isinstance(t, str)) if len(texts) == len(blocks) else OPAQUE
 
 
 def _are_blocks(items: list[Any]) -> bool:
     return all(
-        isinstance(i, dict) and isinstance(i.get("type"), str) and ("text" in i or i["type"] != "text")
-        for i in items[:20]
+        isinstance(i, dict) and isinstance(i.get("type"), str) and ("text" in i or i["type"] != "text") for i in items[:20]
     ) and any(i.get("type") in _BLOCK_TYPES for i in items[:20])
 
 

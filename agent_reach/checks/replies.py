@@ -12,7 +12,9 @@ _ASKS: Final = re.compile(
     r"|请(?:您)?(?:提供|告诉|告知|确认|说明|补充|输入|回复)|麻烦(?:您)?提供|方便提供|能否提供",
     re.IGNORECASE,
 )
-_LIMIT: Final = re.compile(r"^(?:agent stopped due to (?:max iterations|iteration limit|time limit)|sorry, need more steps)", re.IGNORECASE)
+_LIMIT: Final = re.compile(
+    r"^(?:agent stopped due to (?:max iterations|iteration limit|time limit)|sorry, need more steps)", re.IGNORECASE
+)
 _TAIL: Final = 400
 _CLOSING: Final = re.compile(
     r"(?:anything else|help(?:ful)? (?:you )?(?:with )?(?:anything|something)|further (?:questions|help|assist)|还有(?:什么|其他))[^.!?。！？]*[?？]\s*$",

@@ -36,9 +36,7 @@ def drive(ladder: Ladder, run: Callable[[Execute], Outcome], journal: Journal, *
             return pace.settle(end.value)
 
 
-async def adrive(
-    ladder: Ladder, run: Callable[[Execute], Awaitable[Outcome]], journal: Journal, *, dry_run: bool
-) -> Settled:
+async def adrive(ladder: Ladder, run: Callable[[Execute], Awaitable[Outcome]], journal: Journal, *, dry_run: bool) -> Settled:
     """Climb, with `run` executing tools."""
     pace = _Pace(journal, dry_run)
     action = next(ladder)

@@ -117,7 +117,7 @@ class Climb:
     snapshot: Callable[[], tuple[Any, float] | None] = lambda: None
     link_broken: Callable[[], bool] = lambda: False
     can_ask_human: bool = False
-    afford: Callable[[float], bool] = lambda cost: True
+    afford: Callable[[float], bool] = lambda _cost: True
     executed: int = 0
     tried: list[tuple[str, str]] = field(default_factory=list)
 
@@ -217,9 +217,7 @@ def _reroute(call: Climb, last: Outcome) -> Generator[Action, Outcome, Settled |
         if not call.may_execute(now, contract.cost):
             break
         arguments = alternate.map(call.arguments)
-        outcome = yield from _execute(
-            call, Execute(alternate.tool, "reroute", reason, arguments, timeout=contract.timeout_s)
-        )
+        outcome = yield from _execute(call, Execute(alternate.tool, "reroute", reason, arguments, timeout=contract.timeout_s))
         now = outcome.at
         if not is_short(outcome.finding):
             return Settled(outcome, "reroute", alternate.tool, tried=tuple(call.tried))

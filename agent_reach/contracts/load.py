@@ -75,8 +75,6 @@ def contract_error(error: ValidationError, lines: Lines, file: str | None) -> Co
     return ContractError(_dotted(path), expected, first["input"], file=file, line=_line_of(path, lines))
 
 
-def contract_error_at(
-    path: tuple[Any, ...], expected: str, found: object, lines: Lines, file: str | None
-) -> ContractError:
+def contract_error_at(path: tuple[Any, ...], expected: str, found: object, lines: Lines, file: str | None) -> ContractError:
     """A problem that only shows when parts are seen together."""
     return ContractError(_dotted(path), expected, found, file=file, line=_line_of(path, lines))

@@ -23,7 +23,10 @@ ROUTES = Routes.model_validate(
             "policy": {"patterns": [r"\?"], "steps": [["search_policies"]]},
         },
         "tools": {
-            "orders_db": {"read_only": True, "alternates": [{"tool": "orders_replica", "arguments": {"order_id": "number"}}]},
+            "orders_db": {
+                "read_only": True,
+                "alternates": [{"tool": "orders_replica", "arguments": {"order_id": "number"}}],
+            },
             "orders_replica": {"read_only": True},
             "search_policies": {"read_only": True},
             "refund": {"side_effect": True},

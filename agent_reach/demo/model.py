@@ -27,7 +27,11 @@ class ScriptedModel(BaseChatModel):
         return self.bind(tools=[{"type": "function", "function": {"name": t.name}} for t in tools], **kwargs)
 
     def _generate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
     ) -> ChatResult:
         role = str(messages[0].content).split()[2].strip(".,") if isinstance(messages[0], SystemMessage) else "triage"
         message = _ROLES[role](messages)

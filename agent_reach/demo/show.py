@@ -50,7 +50,9 @@ def run_demo(console: Console, *, model: str | None, otlp: str | None, store: Pa
     """The whole demonstration."""
     chat = _model(model)
     relevance = fit_relevance()
-    console.print("[bold]After-sales desk[/]: triage hands over to orders, policy and refunds; 12 customers, most with a fault in the way.\n")
+    console.print(
+        "[bold]After-sales desk[/]: triage hands over to orders, policy and refunds; 12 customers, most with a fault in the way.\n"
+    )
     cells: dict[str, list[str]] = {task.name: ["", "", ""] for task in TASKS}
     runs = []
     with Live(_table(cells), console=console, refresh_per_second=8) as live:
@@ -126,6 +128,8 @@ def _figure(value: float | None, band: str) -> str:
 
 
 def _say_where(console: Console, otlp: str | None, store: Path | None) -> None:
-    console.print(f"Spans went to {otlp}." if otlp else "Spans went nowhere: name a collector, such as `--otlp http://localhost:4318`.")
+    console.print(
+        f"Spans went to {otlp}." if otlp else "Spans went nowhere: name a collector, such as `--otlp http://localhost:4318`."
+    )
     if store:
         console.print(f"Events are in {store}; `agent-reach score {store}` reads them.")

@@ -48,7 +48,8 @@ TASKS = (
     Task("warranty, near-miss documents", "near_miss", ("How long is the warranty on electronics?",), _says("Warranty:")),
     Task("refund, all well", "", ("I want a refund for A-1003.",), _refunded("A-1003")),
     Task("refund, order lookup empty", "empty", ("Please refund A-1005, it is broken.",), _refunded("A-1005")),
-    Task("refund, number lost on the way", "lost_parameter", ("The headset broke, I want my money back.",), _refunded("A-1003"), {"order_id": "A-1003"}),
+    Task("refund, number lost on the way", "lost_parameter", ("The headset broke, I want my money back.",), _refunded("A-1003"),
+         {"order_id": "A-1003"}),
     Task("refund, outcome uncertain", "uncertain_refund", ("Please refund A-1005.",), _refunded("A-1005")),
 )  # fmt: skip
 

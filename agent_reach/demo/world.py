@@ -17,7 +17,13 @@ ORDERS: dict[str, dict[str, Any]] = {
     "A-1001": {"order_id": "A-1001", "item": "kettle", "status": "shipped", "arrives": "Thursday", "amount": 39.0},
     "A-1002": {"order_id": "A-1002", "item": "desk lamp", "status": "packed", "arrives": "Friday", "amount": 24.5},
     "A-1003": {"order_id": "A-1003", "item": "headset", "status": "delivered", "arrives": "Monday", "amount": 89.0},
-    "A-1004": {"order_id": "A-1004", "item": "backpack", "status": "delayed", "arrives": "next Tuesday", "amount": 59.9},
+    "A-1004": {
+        "order_id": "A-1004",
+        "item": "backpack",
+        "status": "delayed",
+        "arrives": "next Tuesday",
+        "amount": 59.9,
+    },
     "A-1005": {"order_id": "A-1005", "item": "tea set", "status": "delivered", "arrives": "Sunday", "amount": 45.0},
 }
 

@@ -14,12 +14,12 @@ from agent_reach.events.model import KINDS, SCHEMA_VERSION, Event, kind_of
 
 
 @cache
-def _defaults(cls: type[Event]) -> tuple[tuple[str, Any], ...]:
+def _defaults(cls: Any) -> tuple[tuple[str, Any], ...]:
     return tuple((f.name, None if f.default is MISSING else f.default) for f in fields(cls))
 
 
 @cache
-def _border(cls: type[Event]) -> TypeAdapter[Any]:
+def _border(cls: Any) -> TypeAdapter[Any]:
     hints = get_type_hints(cls)
     shape: dict[str, Any] = {name: (hints[name], default) for name, default in _defaults(cls)}
     return TypeAdapter(create_model(cls.__name__, __config__=ConfigDict(extra="forbid"), **shape))
@@ -28,11 +28,15 @@ def _border(cls: type[Event]) -> TypeAdapter[Any]:
 def record_from_event(event: Event) -> dict[str, Any]:
     """The event as JSON-ready values; fields that hold their default are left out."""
     record: dict[str, Any] = {"v": SCHEMA_VERSION, "kind": kind_of(event)}
-    for name, default in _defaults(type(event)):
+    for name, default in _defaults(_class(event)):
         value = getattr(event, name)
         if value != default:
             record[name] = value
     return record
+
+
+def _class(event: Event) -> Any:
+    return type(event)
 
 
 def line_from_event(event: Event) -> str:
@@ -50,7 +54,7 @@ def event_from_record(record: dict[str, Any]) -> Event:
     version = record.get("v")
     if not isinstance(version, int) or not 1 <= version <= SCHEMA_VERSION:
         raise SchemaVersionError(version, SCHEMA_VERSION)
-    cls = KINDS.get(record.get("kind", ""))
+    cls: Any = KINDS.get(record.get("kind", ""))
     if cls is None:
         raise ReachError(f"kind: expected one of {', '.join(KINDS)}, found {record.get('kind')!r}")
     try:
@@ -59,7 +63,8 @@ def event_from_record(record: dict[str, Any]) -> Event:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "event"
         raise ReachError(f"{record['kind']}.{key}: {first['msg']}, found {first['input']!r:.80}") from None
-    return cls(**{name: getattr(checked, name) for name, _ in _defaults(cls)})
+    made: Event = cls(**{name: getattr(checked, name) for name, _ in _defaults(cls)})
+    return made
 
 
 def event_from_line(line: str) -> Event:

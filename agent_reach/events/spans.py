@@ -45,22 +45,22 @@ _OPERATIONS: Final[dict[type[Event], tuple[str, str]]] = {
 
 
 @cache
-def _mapped(cls: type[Event]) -> tuple[tuple[str, str, Any], ...]:
+def _mapped(cls: Any) -> tuple[tuple[str, str, Any], ...]:
     return tuple((f.name, f.metadata["attribute"], f.default) for f in fields(cls) if "attribute" in f.metadata)
 
 
 @cache
-def _optional(cls: type[Event]) -> tuple[tuple[str, str, Any], ...]:
+def _optional(cls: Any) -> tuple[tuple[str, str, Any], ...]:
     return tuple(row for row in _mapped(cls) if not cls.__dataclass_fields__[row[0]].metadata["always"])
 
 
 @cache
-def _always(cls: type[Event]) -> tuple[tuple[str, str], ...]:
+def _always(cls: Any) -> tuple[tuple[str, str], ...]:
     return tuple((name, key) for name, key, _ in _mapped(cls) if cls.__dataclass_fields__[name].metadata["always"])
 
 
 @cache
-def _constant(cls: type[Event]) -> dict[str, Any]:
+def _constant(cls: Any) -> dict[str, Any]:
     kind = next(name for name, member in KINDS.items() if member is cls)
     attributes: dict[str, Any] = {semconv.EVENT: kind, semconv.SCHEMA: SCHEMA_VERSION}
     if cls in _OPERATIONS:
@@ -80,7 +80,7 @@ def span_name(event: Event) -> str:
 
 def attributes_of(event: Event) -> dict[str, Any]:
     """Attributes of the span or span event; most fields that hold their default are left out."""
-    cls = type(event)
+    cls: Any = type(event)
     attributes = dict(_constant(cls))
     for name, key in _always(cls):
         attributes[key] = getattr(event, name)
@@ -108,7 +108,7 @@ def event_from_span(
     version = attributes.get(semconv.SCHEMA)
     if version is not None and (not isinstance(version, int) or version > SCHEMA_VERSION):
         raise SchemaVersionError(version, SCHEMA_VERSION)
-    cls = KINDS.get(str(attributes.get(semconv.EVENT, "")))
+    cls: Any = KINDS.get(str(attributes.get(semconv.EVENT, "")))
     if cls is None:
         raise ReachError(f"{semconv.EVENT}: expected one of {', '.join(KINDS)}, found no such attribute")
     values: dict[str, Any] = {}
@@ -119,4 +119,5 @@ def event_from_span(
         values["error_type"] = ""
     if cls in SPAN_EVENTS:
         latency, id = attributes.get(_LATENCY, 0), attributes.get(_ID, "")
-    return cls(**values, time=time, latency=latency, id=id, parent=parent, trace=trace)
+    made: Event = cls(**values, time=time, latency=latency, id=id, parent=parent, trace=trace)
+    return made

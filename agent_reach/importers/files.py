@@ -117,7 +117,7 @@ def _message_list(record: Any, file: str, index: int) -> list[Any]:
         if key in record:
             if not isinstance(record[key], list):
                 raise FormatError(file, index, key, f"a list of messages, found {type(record[key]).__name__}")
-            return record[key]
+            return list(record[key])
     for key in ("output", "outputs", "state", "values", "kwargs"):
         inner = record.get(key)
         if isinstance(inner, Mapping) and isinstance(inner.get("messages"), list):

@@ -121,7 +121,11 @@ def _tool_results(content: Any) -> Iterable[Message]:
         if isinstance(block, Mapping) and block.get("type") == "tool_result":
             inner = block.get("content")
             yield Message(
-                "tool", text_in(inner), content=inner, call_id=str(block.get("tool_use_id") or ""), failed=bool(block.get("is_error"))
+                "tool",
+                text_in(inner),
+                content=inner,
+                call_id=str(block.get("tool_use_id") or ""),
+                failed=bool(block.get("is_error")),
             )
 
 

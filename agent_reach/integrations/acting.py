@@ -1,4 +1,4 @@
-"""Run one call under observation, and, where a policy allows it, up the ladder. The sync and async twins differ by `await` alone."""
+"""Run one call under observation, and, where a policy allows it, up the ladder; twins, sync and async."""
 
 from __future__ import annotations
 
@@ -195,7 +195,9 @@ def _conclude(record: CallRecord, settled: Settled) -> Any:
 
 def _says_too_little(attempt: Attempt, settled: Settled) -> bool:
     """An empty result does not say that it is none, and an error says nothing of what else was tried."""
-    return settled.rung == "" and (attempt.finding.status == "empty_alias" or (is_short(attempt.finding) and len(settled.tried) > 1))
+    return settled.rung == "" and (
+        attempt.finding.status == "empty_alias" or (is_short(attempt.finding) and len(settled.tried) > 1)
+    )
 
 
 def _keep_snapshot(record: CallRecord, attempt: Attempt) -> None:

@@ -65,9 +65,7 @@ class Attempt(AbstractContextManager["Attempt"]):
         self.otel = runtime.tracing.enter(self.record.handle)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         runtime = self.record.runtime
         runtime.tracing.leave(self.otel)
         reset(runtime.current, self.token)
@@ -112,7 +110,7 @@ class Attempt(AbstractContextManager["Attempt"]):
 
 
 def _retry_after(error: BaseException) -> float | None:
-    headers = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None)
+    headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None)
     value = getattr(error, "retry_after", None)
     try:
         value = value if value is not None else headers.get("retry-after", headers.get("Retry-After"))
@@ -149,8 +147,27 @@ class CallRecord:
     """
 
     __slots__ = (
-        "adopted", "agent", "arguments", "attempts", "call_id", "decided", "handle", "human", "key", "parent", "repeated", "runtime", "rung",
-        "running", "served_by", "stale", "started", "steps", "tool", "turn", "verdict",
+        "adopted",
+        "agent",
+        "arguments",
+        "attempts",
+        "call_id",
+        "decided",
+        "handle",
+        "human",
+        "key",
+        "parent",
+        "repeated",
+        "rung",
+        "running",
+        "runtime",
+        "served_by",
+        "stale",
+        "started",
+        "steps",
+        "tool",
+        "turn",
+        "verdict",
     )  # fmt: skip
 
     def __init__(
@@ -161,7 +178,7 @@ class CallRecord:
         self.arguments: dict[str, Any] = arguments if isinstance(arguments, dict) else {"input": arguments}
         self.started = runtime.clock()
         parent = runtime.current.get()
-        outer = parent if parent is not None and parent.turn is turn else turn
+        outer: Any = parent if parent is not None and parent.turn is turn else turn
         self.parent = outer.handle.id
         self.handle = runtime.tracing.open("execute_tool", self.tool, self.started, outer.handle)
         self.attempts: list[Attempt] = []
@@ -265,8 +282,7 @@ class CallRecord:
         """Every run of a body, in order, with its verdict; an attempt that never reached a body counts as one."""
         found: list[tuple[Attempt, int, int, Finding]] = []
         for attempt in self.attempts:
-            for body in attempt.bodies[:-1]:
-                found.append((attempt, body.started, body.ended, self._inner_finding(attempt, body)))
+            found += [(attempt, b.started, b.ended, self._inner_finding(attempt, b)) for b in attempt.bodies[:-1]]
             begun = attempt.bodies[-1].started if len(attempt.bodies) > 1 else attempt.started
             found.append((attempt, begun, attempt.ended or self.runtime.clock(), attempt.finding))
         return found

@@ -15,13 +15,16 @@ Redactor = Callable[[str], str]
 _DEFAULT_PATTERNS: Final = (
     # keyed secrets, in JSON and in prose; the key stays
     (
-        r"(?i)(\\?[\"']?(?:[\w-]*(?:api[_-]?key|secret|password|passwd|access[_-]?token|refresh[_-]?token|auth[_-]?token|private[_-]?key|credential)[\w-]*"
+        r"(?i)(\\?[\"']?(?:[\w-]*(?:api[_-]?key|secret|password|passwd|(?:access|refresh|auth)[_-]?token|private[_-]?key|credential)[\w-]*"
         r"|token|pwd|authorization)\\?[\"']?\s*[:=]\s*)(?:\\?\"(?:[^\"\\]|\\[^\"])*\\?\"|'[^']*'|(?:bearer |basic )?[^\s,;&}\]\"']+)",
         r'\1"[redacted]"',
     ),
     (r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}", r"\1 [redacted]"),
     (r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", "[redacted token]"),
-    (r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abprs]|AKIA|ASIA|AIza|hf)[-_]?[A-Za-z0-9_-]{16,}", "[redacted token]"),
+    (
+        r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abprs]|AKIA|ASIA|AIza|hf)[-_]?[A-Za-z0-9_-]{16,}",
+        "[redacted token]",
+    ),
     (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)", "[redacted key]"),
     (r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}", "[redacted e-mail]"),
 )

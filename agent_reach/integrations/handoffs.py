@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def hands_over(response: Any, tool: str) -> bool:
     """The call gives the task to another agent, for good or (deepagents) for a while."""
-    return tool == SUBAGENT_TOOL or isinstance(response, Command) and is_handoff(response, tool)
+    return tool == SUBAGENT_TOOL or (isinstance(response, Command) and is_handoff(response, tool))
 
 
 def pass_on(record: CallRecord, response: Any, state: Any) -> Any:
@@ -105,9 +105,7 @@ def _missing_from_command(record: CallRecord, receiver: str, command: Command[An
     return _missing(record.runtime, receiver, [record.arguments, *given], said(messages))
 
 
-def _missing(
-    runtime: Runtime, receiver: str, given: Sequence[Mapping[str, Any]], history: Sequence[Said]
-) -> tuple[str, ...]:
+def _missing(runtime: Runtime, receiver: str, given: Sequence[Mapping[str, Any]], history: Sequence[Said]) -> tuple[str, ...]:
     contract = runtime.routes.handoffs.get(receiver)
     return () if contract is None else missing_from_handoff(contract, given, history)
 
@@ -194,7 +192,11 @@ def _arguments_schema(contract: HandoffContract) -> type[Any]:
         fields["goal"] = (str, Field(description="What is wanted."))
     for name, schema in contract.parameters.items():
         kind = schema.get("type")
-        fields[name] = (types.get(kind, Any) if isinstance(kind, str) else Any, Field(description=schema.get("description", name)))
+        fields[name] = (
+            types.get(kind, Any) if isinstance(kind, str) else Any,
+            Field(description=schema.get("description", name)),
+        )
     if contract.conclusions:
         fields["conclusions"] = (str, Field(description="What was found so far."))
-    return create_model(f"HandOverTo{contract.receiver.title()}", **fields)
+    made: type[Any] = create_model(f"HandOverTo{contract.receiver.title()}", **fields)
+    return made

@@ -124,7 +124,9 @@ class ReachRetriever(BaseRetriever):
                 raise
         return self._count(query, documents, started, run_manager, None)
 
-    def _count(self, query: str, documents: list[Document], started: int, manager: Any, error: BaseException | None) -> list[Document]:
+    def _count(
+        self, query: str, documents: list[Document], started: int, manager: Any, error: BaseException | None
+    ) -> list[Document]:
         runtime: Runtime = self.runtime
         with runtime.notes.guard("counting a retrieval"):
             config: dict[str, Any] = dict(var_child_runnable_config.get() or {})

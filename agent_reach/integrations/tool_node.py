@@ -10,7 +10,6 @@ from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolNode
 from langgraph.types import interrupt
 
-
 from agent_reach.compensate.human import answer_text
 from agent_reach.integrations.acting import HUMAN_KEY, aact, act
 from agent_reach.integrations.calls import CallRecord
@@ -52,7 +51,7 @@ class ReachToolNode(ToolNode):
             return super()._run_one(call, input_type, tool_runtime)
 
         def run(tool: str, arguments: dict[str, Any] | None) -> Any:
-            asked = call if arguments is None else {**call, "name": tool, "args": arguments}
+            asked: Any = call if arguments is None else {**call, "name": tool, "args": arguments}
             return super(ReachToolNode, self)._run_one(asked, input_type, tool_runtime)
 
         once = self._once(record, call, tool_runtime)
@@ -72,7 +71,7 @@ class ReachToolNode(ToolNode):
             return await super()._arun_one(call, input_type, tool_runtime)
 
         async def run(tool: str, arguments: dict[str, Any] | None) -> Any:
-            asked = call if arguments is None else {**call, "name": tool, "args": arguments}
+            asked: Any = call if arguments is None else {**call, "name": tool, "args": arguments}
             return await super(ReachToolNode, self)._arun_one(asked, input_type, tool_runtime)
 
         once = self._once(record, call, tool_runtime)
@@ -181,7 +180,9 @@ def open_call(runtime: Runtime, call: Any, config: Any, state: Any, tool_runtime
     record = turn.deferred.pop(key, None) if key is not None else None
     if record is None:
         turn.asked.pop(call["id"], None)
-        record = CallRecord(runtime, turn, tool=call["name"], call_id=call["id"] or "", arguments=call["args"], agent=agent, key=key)
+        record = CallRecord(
+            runtime, turn, tool=call["name"], call_id=call["id"] or "", arguments=call["args"], agent=agent, key=key
+        )
         record.repeated = key is not None and key in turn.published
     return record
 
@@ -221,5 +222,3 @@ def _warn_of_unrouted(runtime: Runtime, tools: Any) -> None:
     unrouted = sorted(set(tools) - named - handoffs)
     if unrouted:
         runtime.notes.add("unrouted_tool", f"registered tools in no route: {', '.join(unrouted)}")
-
-

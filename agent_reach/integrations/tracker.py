@@ -160,7 +160,9 @@ class ReachTracker(GraphCallbackHandler):
         offered = offered_names({**(kwargs.get("options") or {}), **parameters})
         self._models[run_id] = (turn, sent, offered, self.runtime.clock(), agent_in(metadata), model)
 
-    def on_llm_start(self, serialized: Any, prompts: list[str], *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> None:
+    def on_llm_start(
+        self, serialized: Any, prompts: list[str], *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
+    ) -> None:
         self.runtime.turns.join(run_id, parent_run_id)
 
     @_guarded("seeing a model end")

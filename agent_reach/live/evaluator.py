@@ -98,7 +98,7 @@ class Evaluator:
         with self._lock:
             session = self._sessions.get(id)
             if session is None:
-                session = self._sessions[id] = self._ended.pop(id, None) or self._begun(id)
+                session = self._sessions[id] = self._ended.pop(id) if id in self._ended else self._begun(id)
                 overdue = self._overdue(now)
             else:
                 self._sessions.move_to_end(id)
@@ -179,7 +179,7 @@ class Evaluator:
     def _watch_bands(self, session: Session, event: Event, score: ReachScore | None) -> None:
         if isinstance(event, ToolCall):
             band = session.bands.get("tool")
-            if band is not None and (event.status == "ok" and band == "healthy" or session.tool_band() == band):
+            if band is not None and ((event.status == "ok" and band == "healthy") or session.tool_band() == band):
                 return
         elif not isinstance(event, Retrieval | Handoff | Turn):
             return
@@ -229,11 +229,17 @@ class Evaluator:
 
 
 def _scored(turn: Turn, score: ReachScore, closed: list[UnitClosed]) -> Turn:
-    links = {"score": score.total, "tool": score.tool, "knowledge": score.knowledge, "task": score.task}
     return replace(
         turn,
+        score=_or_absent(score.total),
+        tool=_or_absent(score.tool),
+        knowledge=_or_absent(score.knowledge),
+        task=_or_absent(score.task),
         band=score.band,
         guessed=any(unit.guessed for unit in closed),
         abnormal=any(unit.abnormal for unit in closed),
-        **{name: value for name, value in links.items() if value is not None},
     )
+
+
+def _or_absent(value: float | None) -> float:
+    return -1.0 if value is None else value

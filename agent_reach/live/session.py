@@ -173,5 +173,3 @@ def _reason_to_close(unit: OpenUnit, event: Turn) -> Reason | None:
     if not unit.routed:
         return "turn" if event.outcome in ("answered", "asked") else None
     return "reached" if event.outcome == "answered" and unit.all_reached else None
-
-

@@ -53,11 +53,11 @@ def unit_reach(needs: int, reached: int, taken: int, penalty: float = 0.2) -> fl
 
 
 def retrieval_reach(counts: RetrievalCounts) -> float:
-    """0.5 × Recall + 0.5 × SemanticHit of one retrieval with `ideal` > 0."""
+    """0.5 × Recall + 0.5 × SemanticHit of one retrieval with `ideal` > 0, with a single division."""
     if not counts.retrieved:
         return 0.0
-    recall = min(1.0, counts.relevant / counts.ideal)
-    return 0.5 * recall + 0.5 * counts.admitted / counts.retrieved
+    recalled = min(counts.relevant, counts.ideal) * counts.retrieved
+    return (recalled + counts.admitted * counts.ideal) / (2 * counts.ideal * counts.retrieved)
 
 
 def _weighted(rows: Iterable[tuple[float, int]]) -> float | None:
@@ -86,9 +86,7 @@ def task_reach(tally: Tally) -> float | None:
     return tally.complete / tally.handoffs if tally.handoffs else None
 
 
-def total_reach(
-    tool: float | None, knowledge: float | None, task: float | None, weights: Weights
-) -> float | None:
+def total_reach(tool: float | None, knowledge: float | None, task: float | None, weights: Weights) -> float | None:
     """The ReachScore of three link figures; None when all are absent."""
     if tool is None and knowledge is None and task is None:
         return None

@@ -139,12 +139,9 @@ class OpenUnit:
 
     def _count(self, needs: list[Need], *, closing: bool) -> UnitCounts:
         taken = sum(
-            need.last == "empty_alias" and not need.person and (closing or 0 < need.turn <= self.answered)
-            for need in needs
+            need.last == "empty_alias" and not need.person and (closing or 0 < need.turn <= self.answered) for need in needs
         )
-        return UnitCounts(
-            len(needs), sum(n.last == "ok" for n in needs), sum(n.first == "ok" for n in needs), taken
-        )
+        return UnitCounts(len(needs), sum(n.last == "ok" for n in needs), sum(n.first == "ok" for n in needs), taken)
 
     def close(self, reason: Reason, *, time: int, session: str, route_version: str) -> UnitClosed:
         """The event that adds this unit to every tally."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
@@ -39,15 +39,15 @@ class Metrics:
         meter.create_observable_counter(semconv.METRIC_DROPPED, [self._read_notes], "{fault}", "Faults of the observer")
         self._duration = meter.create_histogram(semconv.METRIC_TOOL_DURATION, "s", "Duration of tool calls")
 
-    def _reader(self, name: str):  # type: ignore[no-untyped-def]
-        def read(options: CallbackOptions) -> Iterable[Observation]:
+    def _reader(self, name: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
+        def read(_options: CallbackOptions) -> Iterable[Observation]:
             with self._lock:
                 rows = list(self._counts[name].items())
             return [Observation(count, {semconv.GEN_AI_AGENT_NAME: agent, label: value}) for (agent, label, value), count in rows]
 
         return read
 
-    def _read_notes(self, options: CallbackOptions) -> Iterable[Observation]:
+    def _read_notes(self, _options: CallbackOptions) -> Iterable[Observation]:
         return [Observation(count, {"kind": kind}) for kind, count in list(self._notes.counts.items())]
 
     def __call__(self, event: Event) -> None:

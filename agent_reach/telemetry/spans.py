@@ -33,7 +33,7 @@ class OtelTracing:
     def __init__(self, tracer: trace.Tracer) -> None:
         self._tracer = tracer
 
-    def open(self, operation: str, subject: str, at: int, parent: SpanHandle | None) -> SpanHandle:
+    def open(self, operation: str, subject: str, at: int, parent: Any) -> SpanHandle:
         """Begin a span; without a parent, under the current one."""
         outer = otel_context.get_current()
         if parent is not None:
@@ -41,7 +41,7 @@ class OtelTracing:
         span = self._tracer.start_span(_name(operation, subject), outer, SpanKind.INTERNAL, start_time=at)
         return SpanHandle(span, outer)
 
-    def close(self, handle: SpanHandle, event: Event) -> None:
+    def close(self, handle: Any, event: Event) -> None:
         """End a span with all that its event says."""
         span = handle.span
         if span.is_recording():
@@ -52,7 +52,7 @@ class OtelTracing:
                 _add_evaluations(span, event)
         span.end(event.time + event.latency)
 
-    def annotate(self, handle: SpanHandle, event: Event) -> None:
+    def annotate(self, handle: Any, event: Event) -> None:
         """Add an event to an open span."""
         if handle.span.is_recording():
             handle.span.add_event(span_name(event), attributes_of(event), timestamp=event.time)
@@ -63,7 +63,7 @@ class OtelTracing:
         span = self._tracer.start_span(span_name(event), context, SpanKind.INTERNAL, start_time=event.time)
         self.close(SpanHandle(span, context), event)
 
-    def enter(self, handle: SpanHandle) -> Any:
+    def enter(self, handle: Any) -> Any:
         """Make the span the current one."""
         context = trace.set_span_in_context(handle.span)
         return context, otel_context.attach(context)
@@ -98,5 +98,3 @@ def _add_evaluations(span: Span, turn: Turn) -> None:
             if name == "ReachScore":
                 attributes[semconv.GEN_AI_EVALUATION_LABEL] = turn.band
             span.add_event(semconv.EVENT_EVALUATION, attributes, timestamp=turn.time + turn.latency)
-
-

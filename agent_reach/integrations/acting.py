@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
@@ -65,6 +64,7 @@ def act(record: CallRecord, run: Run, *, can_ask_human: bool) -> Any:
 
     def execute(action: Execute) -> Outcome:
         attempt = record.attempt(action.tool, action.rung)
+        attempt.timeout = action.timeout
         try:
             with attempt:
                 attempt.response = run(action.tool, action.arguments)
@@ -90,10 +90,10 @@ async def aact(record: CallRecord, run: AsyncRun, *, can_ask_human: bool) -> Any
 
     async def execute(action: Execute) -> Outcome:
         attempt = record.attempt(action.tool, action.rung)
+        attempt.timeout = action.timeout
         try:
             with attempt:
-                work = run(action.tool, action.arguments)
-                attempt.response = await (work if action.timeout is None else asyncio.wait_for(work, action.timeout))
+                attempt.response = await run(action.tool, action.arguments)
         except GraphBubbleUp:
             raise
         except Exception:  # noqa: BLE001 - the attempt keeps it; what the ladder leaves over is raised again below

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Awaitable
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -42,7 +44,7 @@ class Attempt(AbstractContextManager["Attempt"]):
     """
 
     __slots__ = (
-        "bodies", "ended", "error", "finding", "in_body", "inner", "otel", "record", "response", "rung", "started", "token",
+        "bodies", "ended", "error", "finding", "in_body", "inner", "otel", "record", "response", "rung", "started", "timeout", "token",
         "tool",
     )  # fmt: skip
 
@@ -50,6 +52,7 @@ class Attempt(AbstractContextManager["Attempt"]):
         self.record, self.tool, self.rung = record, tool, rung
         self.bodies: list[Body] = []
         self.in_body = 0
+        self.timeout: float | None = None
         self.response: Any = MISSING
         self.inner: Any = MISSING
         self.error: BaseException | None = None
@@ -211,6 +214,15 @@ class CallRecord:
         if len(attempt.bodies) < _ATTEMPTS_KEPT:
             attempt.bodies.append(body)
         return body
+
+    async def within_limit(self, work: Awaitable[Any]) -> Any:
+        """Await a body no longer than the attempt may take.
+
+        Raises:
+            TimeoutError: it took longer, and was cancelled.
+        """
+        limit = self.running.timeout if self.running is not None else None
+        return await (work if limit is None else asyncio.wait_for(work, limit))
 
     def returned(self, token: Body | None, value: Any) -> None:
         self._left(token, value, None)

@@ -58,7 +58,7 @@ def _decorate(function: Callable[..., Any], *, name: str, reach: Any) -> Callabl
 
             async def run(tool: str, arguments: dict[str, Any] | None) -> Any:
                 if arguments is None:
-                    return await function(*args, **kwargs)
+                    return await record.within_limit(function(*args, **kwargs))
                 return await record.runtime.tools[tool].ainvoke(arguments)
 
             return await aact(record, run, can_ask_human=False)

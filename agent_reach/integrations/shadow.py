@@ -6,18 +6,21 @@ import copy
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from langchain_core.tools import BaseTool
 
 _CAPACITY = 512
+WRAPPED = "_agent_reach_wrapped"
+"""Attribute of a tool that compensates by itself: whose it is, and the tool inside."""
 
 
 class BodyWatch(Protocol):
     """Is told when a tool's body begins, returns and raises."""
 
     def body(self) -> Any: ...
+    async def within_limit(self, work: Awaitable[Any]) -> Any: ...
     def returned(self, token: Any, value: Any) -> None: ...
     def raised(self, token: Any, error: BaseException) -> None: ...
 
@@ -35,7 +38,12 @@ class Shadows:
         self._lock = threading.Lock()
 
     def of(self, tool: BaseTool) -> BaseTool:
-        """The shadow: the same fields, schema and type; its body is the original's."""
+        """The shadow: the same fields, schema and type; its body is the original's.
+
+        Of a tool that this `Reach` wrapped, the one inside: the node or middleware that asks compensates already.
+        """
+        owner, inside = getattr(tool, WRAPPED, (None, tool))
+        tool = inside if owner is self else tool
         made = self._made.get(id(tool))
         if made is not None and made[0] is tool:
             return made[1]
@@ -73,7 +81,7 @@ def watched_copy(tool: BaseTool, watch: Callable[[], BodyWatch | None]) -> BaseT
             return await arun(*args, **kwargs)
         token = seen.body()
         try:
-            value = await arun(*args, **kwargs)
+            value = await seen.within_limit(arun(*args, **kwargs))
         except BaseException as error:
             seen.raised(token, error)
             raise

@@ -14,6 +14,7 @@ from langchain_core.tools import tool as make_tool
 from agent_reach.integrations.acting import aact, act
 from agent_reach.integrations.calls import CallRecord
 from agent_reach.integrations.runtime import Runtime
+from agent_reach.integrations.shadow import WRAPPED
 from agent_reach.integrations.translate import agent_in
 
 _INJECTED = ("config", "run_manager")
@@ -62,6 +63,7 @@ def _wrapped(runtime: Runtime, tool: BaseTool) -> BaseTool:
     wrapped = copy.copy(tool)
     object.__setattr__(wrapped, "_run", run)
     object.__setattr__(wrapped, "_arun", arun)
+    object.__setattr__(wrapped, WRAPPED, (runtime.shadows, tool))
     return wrapped
 
 
@@ -79,7 +81,7 @@ def _watched(record: CallRecord, call: Any) -> Any:
 async def _awatched(record: CallRecord, call: Any) -> Any:
     body = record.body()
     try:
-        value = await call
+        value = await record.within_limit(call)
     except BaseException as error:
         record.raised(body, error)
         raise

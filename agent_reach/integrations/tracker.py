@@ -58,6 +58,7 @@ class ReachTracker(GraphCallbackHandler):
         self.runtime: Runtime = getattr(reach, "runtime", reach) or default_runtime()
         self._models: dict[UUID, tuple[Any, ...]] = {}
         self._retrievals: dict[UUID, tuple[Any, ...]] = {}
+        self._nodes: dict[UUID, str] = {}
 
     @property
     def ignore_custom_event(self) -> bool:
@@ -77,8 +78,10 @@ class ReachTracker(GraphCallbackHandler):
         turns = self.runtime.turns
         if parent_run_id is not None:
             turn = turns.join(run_id, parent_run_id)
-            if turn is not None and turn.handing_over:
-                turn.handing_over.discard(str((metadata or {}).get("langgraph_node", "")))
+            if turn is not None and self.runtime.routes.handoffs:
+                node = str((metadata or {}).get("langgraph_node", ""))
+                turn.handing_over.discard(node)
+                self._nodes[run_id] = node
             return
         metadata = metadata or {}
         id = turns.session_id(metadata, {}, run_id)
@@ -93,8 +96,9 @@ class ReachTracker(GraphCallbackHandler):
             return
         if turn.root != run_id:
             self.runtime.turns.leave(run_id)
+            node = self._nodes.pop(run_id, "")
             if isinstance(outputs, Command):
-                self._node_hands_over(turn, outputs, kwargs)
+                self._node_hands_over(turn, outputs, node)
             return
         self._unanswered(turn, raw_messages(outputs))
         if turn.paused:
@@ -110,8 +114,9 @@ class ReachTracker(GraphCallbackHandler):
             return
         if turn.root != run_id:
             self.runtime.turns.leave(run_id)
+            node = self._nodes.pop(run_id, "")
             if isinstance(error, ParentCommand) and error.args and isinstance(error.args[0], Command):
-                self._node_hands_over(turn, error.args[0], kwargs)
+                self._node_hands_over(turn, error.args[0], node)
             return
         if isinstance(error, GraphBubbleUp) or turn.paused:
             self.runtime.turns.pause(turn)
@@ -123,6 +128,8 @@ class ReachTracker(GraphCallbackHandler):
             record = self.runtime.open_runs.pop(run)
             record.attempts.clear()
             record.settle()
+        for run in turn.runs:
+            self._nodes.pop(run, None)
         own_session = turn.session.id == str(turn.root)
         self.runtime.turns.end(turn, outcome)
         if own_session:
@@ -133,13 +140,13 @@ class ReachTracker(GraphCallbackHandler):
         if turn is not None:
             turn.paused = True
 
-    def _node_hands_over(self, turn: OpenTurn, command: Command[Any], kwargs: dict[str, Any]) -> None:
+    def _node_hands_over(self, turn: OpenTurn, command: Command[Any], node: str) -> None:
         """A node sent to an agent by itself; only declared receivers are agents, other targets are mere routing."""
         receiver = receiver_of(command)
         if receiver not in self.runtime.routes.handoffs or receiver in turn.handing_over:
             return
         missing = missing_from_command(self.runtime, receiver, command)
-        publish(self.runtime, turn, None, receiver, missing, sender=str(kwargs.get("name") or turn.agent))
+        publish(self.runtime, turn, None, receiver, missing, sender=node)
 
     # models ---------------------------------------------------------------------------------------------------------
 

@@ -234,6 +234,8 @@ class ReachSession:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.__exit__(kind, error, traceback)
+        if self._reach._stored is not None:
+            await self._reach._stored.settle()
 
     @property
     def score(self) -> ReachScore:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Mapping
 from typing import Any, Final
@@ -96,13 +97,15 @@ class BaseStoreLedger:
 class StoredSessions:
     """Sessions in a `BaseStore`.
 
-    A store that only answers from its own event loop (such as `AsyncSqliteStore`) is asked from a thread of its own, with a
-    deadline; called from that loop itself it cannot answer, so use `aload` there.
+    A store that only answers from its own event loop (such as `AsyncSqliteStore`) cannot be asked by a callback that runs on that
+    loop: `aload` fetches ahead, and what is saved there is written by a task, which `settle` awaits. `async with
+    reach.session(…)` does both.
     """
 
     def __init__(self, store: BaseStore) -> None:
         self._store = store
         self._ready: dict[str, dict[str, Any] | None] = {}
+        self._writing: set[asyncio.Task[None]] = set()
         self._lock = threading.Lock()
 
     def load(self, session: str) -> dict[str, Any] | None:
@@ -113,10 +116,20 @@ class StoredSessions:
         return None if item is None else dict(item.value)
 
     async def aload(self, session: str) -> None:
-        """Fetch ahead of `load`, for stores that only answer from their own event loop."""
+        """Fetch ahead of `load`."""
         item = await self._store.aget((_NAMESPACE, "session"), session)
         with self._lock:
             self._ready[session] = None if item is None else dict(item.value)
 
     def save(self, session: str, record: dict[str, Any]) -> None:
-        self._store.put((_NAMESPACE, "session"), session, record, index=False)
+        try:
+            self._store.put((_NAMESPACE, "session"), session, record, index=False)
+        except asyncio.InvalidStateError:
+            work = self._store.aput((_NAMESPACE, "session"), session, record, index=False)
+            task = asyncio.get_running_loop().create_task(work)
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
+
+    async def settle(self) -> None:
+        """Wait until all that was saved from this loop is written."""
+        await asyncio.gather(*self._writing)

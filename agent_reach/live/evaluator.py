@@ -124,11 +124,12 @@ class Evaluator:
             if record is not None:
                 session.restore(record)
         except Exception as error:  # noqa: BLE001 - a store may raise anything
-            self.notes.add("store", f"could not load session {session.id!r}; it starts afresh", error)
+            session.stored = False
+            self.notes.add("store", f"could not load session {session.id!r}; it starts afresh and is not saved", error)
 
     def save(self, session: Session) -> None:
         """Write the session to the store, if there is one."""
-        if self._store is None:
+        if self._store is None or not session.stored:
             return
         try:
             self._store.save(session.id, session.to_record())

@@ -34,6 +34,7 @@ class Session:
         open: task units that have not closed, by number.
         bands: last known band per link and of the total.
         paused: the turn that waits for a person.
+        stored: what a store holds of it is known, so that saving loses nothing.
         facts: values that compensation may supply to an incomplete handoff.
     """
 
@@ -50,6 +51,7 @@ class Session:
         self.facts: dict[str, Any] = {}
         self.cost = 0.0
         self.seen = 0.0
+        self.stored = True
         self.lock = threading.RLock()
         self._closed_tool: tuple[float, int] | None = (0.0, 0)
 

@@ -42,7 +42,7 @@ class Reach:
             else the global ones, which are never replaced.
         otlp: endpoint of a collector, such as `http://localhost:4318`.
         store: path of a file to which all events are appended as JSON lines.
-        sessions: a LangGraph `BaseStore` that keeps sessions between processes, and, without a checkpointer, the record of what ran.
+        sessions: a LangGraph `BaseStore` that keeps sessions between processes and, without a checkpointer, what ran.
         capture_payloads: keep arguments, results and texts, redacted and cut, in events and spans.
         redact: further regular expressions or functions (text to text) that take things out of payloads.
         relevance: judges retrieved fragments: a function, or any LangChain `Embeddings`; a fast lexical one by default.

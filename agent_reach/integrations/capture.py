@@ -13,10 +13,11 @@ from agent_reach.errors import ContractError
 Redactor = Callable[[str], str]
 
 _DEFAULT_PATTERNS: Final = (
-    # keyed secrets, in JSON and in prose; the key stays
+    # Keyed secrets, in JSON and in prose; the key stays. Runs are bounded and anchored, so that no text costs more than its length.
     (
-        r"(?i)(\\?[\"']?(?:[\w-]*(?:api[_-]?key|secret|password|passwd|(?:access|refresh|auth)[_-]?token|private[_-]?key|credential)[\w-]*"
-        r"|token|pwd|authorization)\\?[\"']?\s*[:=]\s*)(?:\\?\"(?:[^\"\\]|\\[^\"])*\\?\"|'[^']*'|(?:bearer |basic )?[^\s,;&}\]\"']+)",
+        r"(?i)((?<![\w-])(?:[\w-]{0,32}?(?:api[_-]?key|secret|passw(?:or)?d|passwd|(?:access|refresh|auth)[_-]?token|private[_-]?key|credential)"
+        r"[\w-]{0,32}|token|pwd|authorization)\\?[\"']?\s{0,4}[:=]\s{0,4})"
+        r"(?:\\?\"(?:[^\"\\]|\\[^\"]){0,4096}\\?\"?|'[^']{0,4096}'?|(?:bearer |basic )?[^\s,;&}\]\"']+)",
         r'\1"[redacted]"',
     ),
     (r"(?i)\b(bearer|basic)\s+[a-z0-9._~+/=-]{8,}", r"\1 [redacted]"),
@@ -26,7 +27,7 @@ _DEFAULT_PATTERNS: Final = (
         "[redacted token]",
     ),
     (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)", "[redacted key]"),
-    (r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}", "[redacted e-mail]"),
+    (r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}", "[redacted e-mail]"),
 )
 _CARD: Final = re.compile(r"(?<![\d.])(?:\d[ -]?){12,18}\d(?![\d])")
 _DEPTH: Final = 12
@@ -81,7 +82,7 @@ class Capture:
         if not self.enabled or value is None:
             return ""
         text = value if isinstance(value, str) else json.dumps(_safe(value, _DEPTH), ensure_ascii=False)
-        text = clean(text[: self._limit * 4])
+        text = clean(text[: self._limit * 2])
         for redact in self._redactors:
             text = redact(text)
         return text if len(text) <= self._limit else text[: self._limit] + "…"

@@ -257,9 +257,8 @@ async def test_a_cancelled_call_is_not_a_failure(observed, mode):
 
     seen = observed()
     app = graph(seen.reach.tool_node([slow]), [ask(("slow", {"x": 1})), "done"])
-    with seen.reach.session("s"):
-        with pytest.raises((asyncio.TimeoutError, TimeoutError)):
-            await asyncio.wait_for(app.ainvoke(user(), {"callbacks": [seen.reach.tracker]}), 0.2)
+    with seen.reach.session("s"), pytest.raises((asyncio.TimeoutError, TimeoutError)):
+        await asyncio.wait_for(app.ainvoke(user(), {"callbacks": [seen.reach.tracker]}), 0.2)
     assert statuses(seen) == ["cancelled"]
     assert [t.outcome for t in seen.of(Turn)] == ["abandoned"]
     assert seen.reach.score("s").tool is None

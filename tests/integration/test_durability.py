@@ -46,10 +46,13 @@ def test_a_person_answers_in_another_process_and_no_tool_runs_again(tmp_path, wa
 @pytest.mark.parametrize("way", ["node", "middleware"])
 def test_after_kill_9_inside_a_tool_a_person_is_asked_instead_of_running_it_again(tmp_path, way, mode):
     assert process(tmp_path, way, mode, "die") is None
-    resumed = process(tmp_path, way, mode, "go on")
-    assert resumed["asked"] == ["charge"]
-    ended = process(tmp_path, way, mode, "answer it went through")
-    assert ended["texts"][-1] == "it went through"
+    state = process(tmp_path, way, mode, "go on")
+    asked = set(state["asked"])
+    while state["asked"]:
+        state = process(tmp_path, way, mode, "answer it went through")
+        asked |= set(state["asked"])
+    assert "charge" in asked
+    assert state["texts"][-1] == "it went through"
     assert effects(tmp_path) == ["charge 1", "notify a"]
 
 

@@ -150,5 +150,5 @@ def test_a_handoff_tool_has_the_arguments_that_its_contract_requires(observed):
     schema = made.tool_call_schema.model_json_schema()
     assert made.name == "transfer_to_orders"
     assert set(schema["required"]) == {"goal", "order_id"}
-    with pytest.raises(Exception, match="handoffs.nobody"):
+    with pytest.raises(Exception, match=r"handoffs\.nobody"):
         seen.reach.handoff_tool("nobody")

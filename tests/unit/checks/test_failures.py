@@ -1,4 +1,3 @@
-import asyncio
 import json
 import socket
 
@@ -40,7 +39,7 @@ class Loud(Exception):
     ("error", "cause"),
     [
         (TimeoutError(), "timeout"),
-        (asyncio.TimeoutError(), "timeout"),
+        (TimeoutError(), "timeout"),
         (HttpError(408), "timeout"),
         (HttpError(504), "timeout"),
         (HttpError(429), "rate_limited"),

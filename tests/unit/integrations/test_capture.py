@@ -63,3 +63,11 @@ def test_anything_can_be_captured():
 
 def test_a_fingerprint_does_not_depend_on_the_order_of_keys():
     assert fingerprint({"a": 1, "b": [1]}) == fingerprint({"b": [1], "a": 1}) != fingerprint({"a": 2, "b": [1]})
+
+
+@pytest.mark.parametrize(
+    "unit", ["x", "a.", "1 ", "4-", "token=", '"', "\\", "secret", "a@", "-", "_", "eyJ", "sk-", "password: ", " ", "{", "é"]
+)
+def test_no_text_makes_redaction_slow(unit):
+    """An expression that tries every start again takes minutes here, and would stop this run."""
+    Capture(True, limit=100_000).text(unit * (200_000 // len(unit)))

@@ -15,7 +15,6 @@ from agent_reach.compensate import Climb, Execute, Outcome, ServeSnapshot, Settl
 from agent_reach.compensate.human import describe, request
 from agent_reach.compensate.ladder import is_short
 from agent_reach.integrations.calls import Attempt, CallRecord
-from agent_reach.integrations.capture import fingerprint
 from agent_reach.integrations.judge import MISSING
 from agent_reach.integrations.translate import text_of
 
@@ -160,7 +159,7 @@ def _situation(record: CallRecord, *, can_ask_human: bool) -> Climb:
 
 
 def _snapshot_key(record: CallRecord) -> tuple[str, str, str]:
-    return record.turn.session.id, record.tool, fingerprint(record.arguments)
+    return record.turn.session.id, record.tool, record.fingerprint
 
 
 def _conclude(record: CallRecord, settled: Settled) -> Any:

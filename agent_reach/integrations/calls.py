@@ -44,8 +44,8 @@ class Attempt(AbstractContextManager["Attempt"]):
     """
 
     __slots__ = (
-        "bodies", "ended", "error", "finding", "in_body", "inner", "otel", "record", "response", "rung", "started", "timeout", "token",
-        "tool",
+        "bodies", "ended", "error", "finding", "in_body", "inner", "otel", "record", "response", "rung", "started", "timeout",
+        "token", "tool",
     )  # fmt: skip
 
     def __init__(self, record: CallRecord, tool: str, rung: Rung) -> None:
@@ -150,6 +150,7 @@ class CallRecord:
     """
 
     __slots__ = (
+        "_fingerprint",
         "adopted",
         "agent",
         "arguments",
@@ -191,7 +192,15 @@ class CallRecord:
         self.human = self.adopted = self.repeated = False
         self.steps: list[CompensationStep] = []
         self.decided: Attempt | None = None
+        self._fingerprint: str | None = None
         self.verdict: Finding | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the canonical arguments."""
+        if self._fingerprint is None:
+            self._fingerprint = fingerprint(self.arguments)
+        return self._fingerprint
 
     # while it runs --------------------------------------------------------------------------------------------------
 
@@ -360,7 +369,7 @@ class CallRecord:
             slow=runtime.is_slow(self.tool, contract, now - self.started, disturbed=runs != 1 or finding is not OK),
             stale_seconds=-1 if self.stale is None else int(self.stale),
             argument_names=tuple(self.arguments),
-            arguments_hash=fingerprint(self.arguments),
+            arguments_hash=self.fingerprint,
             result_size=_size(response),
             arguments=runtime.payload(self.arguments) if runtime.capture.enabled else "",
             result=runtime.payload(_content(response)) if runtime.capture.enabled else "",

@@ -137,7 +137,7 @@ def _safe_object(value: Any, depth: int) -> Any:
 def fingerprint(arguments: Mapping[str, Any]) -> str:
     """Hash of the canonical JSON of the arguments, 16 hex digits; values that JSON cannot hold count by their type."""
     try:
-        text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=_type_name)
+        text = _canonical(arguments)
     except (TypeError, ValueError, RecursionError):
         text = json.dumps(_safe(arguments, _DEPTH), separators=(",", ":"))
     return blake2b(text.encode(), digest_size=8).hexdigest()
@@ -145,3 +145,6 @@ def fingerprint(arguments: Mapping[str, Any]) -> str:
 
 def _type_name(value: Any) -> str:
     return f"<{type(value).__name__}>"
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_type_name).encode

@@ -13,7 +13,7 @@ from agent_reach.integrations.decisions import offered_names, record_decision
 from agent_reach.integrations.handoffs import hands_over, pass_on
 from agent_reach.integrations.once import Once
 from agent_reach.integrations.runtime import Runtime, default_runtime
-from agent_reach.integrations.tool_node import answered, open_call
+from agent_reach.integrations.tool_node import answered, open_call, with_tool
 from agent_reach.integrations.translate import agent_in, human_turns, messages_in, text_of, user_text
 
 
@@ -91,7 +91,7 @@ class ReachMiddleware(AgentMiddleware[Any, Any, Any]):
         if arguments is not None or tool != request.tool_call["name"]:
             call = {**request.tool_call, "name": tool, "args": arguments}
             request = request.override(tool_call=call, tool=self.runtime.tools.get(tool))
-        return request if request.tool is None else request.override(tool=self.runtime.shadows.of(request.tool))
+        return request if request.tool is None else with_tool(request, self.runtime.shadows.of(request.tool))
 
     def _once(self, record: CallRecord, request: Any) -> Once | None:
         policy = self.runtime.policy

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
+import inspect
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, get_type_hints
 
 from langchain_core.tools import BaseTool
 
@@ -57,8 +59,7 @@ class Shadows:
 
 def watched_copy(tool: BaseTool, watch: Callable[[], BodyWatch | None]) -> BaseTool:
     """A copy whose `_run` and `_arun` call the original's and tell the watch."""
-    original = tool
-    run, arun = original._run, original._arun
+    run, arun = tool._run, tool._arun
 
     @functools.wraps(run)
     def watched_run(*args: Any, **kwargs: Any) -> Any:
@@ -88,7 +89,16 @@ def watched_copy(tool: BaseTool, watch: Callable[[], BodyWatch | None]) -> BaseT
         seen.returned(token, value)
         return value
 
+    for watched, original in ((watched_run, run), (watched_arun, arun)):
+        _declare(watched, original)
     shadow = copy.copy(tool)
     object.__setattr__(shadow, "_run", watched_run)
     object.__setattr__(shadow, "_arun", watched_arun)
     return shadow
+
+
+def _declare(watched: Any, original: Any) -> None:
+    """Say once what LangChain asks of a body at every call: its signature, and its annotations as types."""
+    watched.__signature__ = inspect.signature(original)
+    with contextlib.suppress(Exception):  # annotations that cannot be evaluated stay as they are
+        watched.__annotations__ = get_type_hints(original)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -138,7 +139,7 @@ class ReachToolNode(ToolNode):
             tool = self.reach_runtime.tools.get(request.tool_call["name"])
         if tool is None or record is None:
             return request
-        return request.override(tool=self.reach_runtime.shadows.of(tool))
+        return with_tool(request, self.reach_runtime.shadows.of(tool))
 
     # all calls ------------------------------------------------------------------------------------------------------
 
@@ -151,6 +152,13 @@ class ReachToolNode(ToolNode):
 
     def _answered(self, output: Any) -> Any:
         return answered(output) if isinstance(output, ToolMessage) and HUMAN_KEY in output.additional_kwargs else output
+
+
+def with_tool(request: Any, tool: BaseTool) -> Any:
+    """`request.override(tool=tool)`, at a tenth of its cost."""
+    changed = copy.copy(request)
+    object.__setattr__(changed, "tool", tool)
+    return changed
 
 
 def answered(message: ToolMessage) -> ToolMessage:

@@ -29,13 +29,13 @@ def text_of(message: BaseMessage | Any) -> str:
 
 def raw_messages(value: Any, key: str = "messages") -> Sequence[Any]:
     """What a state holds under `messages`, as it stands."""
-    found = value.get(key) if isinstance(value, Mapping) else getattr(value, key, value)
+    found = value.get(key) if isinstance(value, dict) else getattr(value, key, value)
     return found if isinstance(found, list | tuple) else ()
 
 
 def messages_in(value: Any, key: str = "messages") -> list[BaseMessage]:
     """Messages of a state, an input or an output: a list, a mapping or an object with `messages`."""
-    found = value.get(key) if isinstance(value, Mapping) else getattr(value, key, value)
+    found = value.get(key) if isinstance(value, dict) else getattr(value, key, value)
     if isinstance(found, BaseMessage):
         return [found]
     return [m for m in found if isinstance(m, BaseMessage)] if isinstance(found, list | tuple) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 from agent_reach.contracts import Routes
@@ -17,6 +17,7 @@ from agent_reach.scores import ReachScore
 Sink = Callable[[Event], None]
 
 _ENDED_KEPT = 256
+_TURN_FIELDS = tuple(f.name for f in fields(Turn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +231,8 @@ class Evaluator:
 
 
 def _scored(turn: Turn, score: ReachScore, closed: list[UnitClosed]) -> Turn:
-    return replace(
-        turn,
+    values = {name: getattr(turn, name) for name in _TURN_FIELDS}
+    values |= dict(
         score=_or_absent(score.total),
         tool=_or_absent(score.tool),
         knowledge=_or_absent(score.knowledge),
@@ -240,6 +241,7 @@ def _scored(turn: Turn, score: ReachScore, closed: list[UnitClosed]) -> Turn:
         guessed=any(unit.guessed for unit in closed),
         abnormal=any(unit.abnormal for unit in closed),
     )
+    return Turn(**values)
 
 
 def _or_absent(value: float | None) -> float:

@@ -39,7 +39,6 @@ class Loud(Exception):
     ("error", "cause"),
     [
         (TimeoutError(), "timeout"),
-        (TimeoutError(), "timeout"),
         (HttpError(408), "timeout"),
         (HttpError(504), "timeout"),
         (HttpError(429), "rate_limited"),

@@ -283,9 +283,11 @@ def _relevance(value: Any) -> Relevance:
     raise ContractError("relevance", "a function from (query, fragments) to numbers, or LangChain Embeddings", value)
 
 
-def default_runtime() -> Runtime:
-    """The runtime of a `Reach()`, for adapters that are used without one."""
-    return Reach().runtime
+def provide_default_runtime() -> None:
+    """Let adapters that are used without a `Reach` make one with defaults."""
+    from agent_reach.integrations.runtime import Runtime
+
+    Runtime.make_default = staticmethod(lambda: Reach().runtime)
 
 
 def _after_fork() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import yaml
 from pydantic import ValidationError
 
 from agent_reach.errors import ContractError
+
+if TYPE_CHECKING:
+    import yaml
 
 Lines = dict[tuple[Any, ...], int]
 
@@ -19,6 +21,8 @@ def read_yaml(path: str | Path) -> tuple[Any, Lines]:
     Raises:
         ContractError: the file is missing, no YAML, or names a key twice.
     """
+    import yaml
+
     file = str(path)
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -38,6 +42,8 @@ def read_yaml(path: str | Path) -> tuple[Any, Lines]:
 
 
 def _walk(node: yaml.Node, path: tuple[Any, ...], lines: Lines, file: str) -> None:
+    import yaml
+
     lines.setdefault(path, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:

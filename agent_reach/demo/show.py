@@ -92,9 +92,10 @@ def _model(name: str | None) -> Any:
 
 
 def _table(cells: dict[str, list[str]]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for title in ("customer", "observing", "compensating", "rungs used"):
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("customer", "observing", "compensating"):
         table.add_column(title, no_wrap=True)
+    table.add_column("rungs used")
     for name, row in cells.items():
         table.add_row(name, *row)
     return table

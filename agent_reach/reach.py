@@ -17,7 +17,7 @@ from agent_reach.contracts import Compensation, HandoffContract, Routes
 from agent_reach.contracts.load import contract_error
 from agent_reach.errors import ContractError
 from agent_reach.events import Event
-from agent_reach.live import BandChange, Evaluator, Notes
+from agent_reach.live import BandChange, Evaluator, Notes, Session
 from agent_reach.scores import ReachScore
 
 if TYPE_CHECKING:
@@ -142,13 +142,19 @@ class Reach:
         return ReachMiddleware(self)
 
     def wrap_tools(self, tools: Sequence[BaseTool | Callable[..., Any]]) -> list[BaseTool]:
-        """Tools that judge and compensate by themselves, for AgentExecutor and anything else that takes tools."""
+        """Tools that judge and compensate by themselves, for AgentExecutor and anything else that takes tools.
+
+        A person cannot be asked from there. Without the tracker nobody sees the user's message: name the intent in `session(…)`.
+        """
         from agent_reach.integrations.tools import wrap_tools
 
         return wrap_tools(self.runtime, tools)
 
     def wrap_retriever(self, retriever: BaseRetriever, *, source: str = "") -> BaseRetriever:
-        """A retriever that is counted under the name `source`, and filtered when the relevance is calibrated."""
+        """A retriever that is counted under the name `source`, and filtered when the relevance is calibrated.
+
+        KnowledgeReach counts what was returned before filtering, so that dropping fragments does not raise it.
+        """
         from agent_reach.integrations.retriever import wrap_retriever
 
         return wrap_retriever(self.runtime, retriever, source=source)
@@ -166,6 +172,7 @@ class Reach:
             if contract not in self.routes.handoffs:
                 raise ContractError(f"handoffs.{contract}", f"one of {sorted(self.routes.handoffs)}", contract)
             contract = self.routes.handoffs[contract]
+        self.runtime.handoffs.setdefault(contract.receiver, contract)
         return handoff_tool(contract, **options)
 
     # know -----------------------------------------------------------------------------------------------------------
@@ -207,12 +214,13 @@ class ReachSession:
     def __init__(self, reach: Reach, id: str, intent: str, agent: str) -> None:
         self._reach, self.id = reach, id
         self._intent, self._agent = intent, agent
+        self._known: Session | None = None
 
     def __enter__(self) -> ReachSession:
         from agent_reach.integrations.turns import Scope
 
         runtime = self._reach.runtime
-        self._state = runtime.evaluator.session(self.id)
+        self._known = runtime.evaluator.session(self.id)
         self._token = runtime.turns.scope.set(Scope(self.id, self._intent, self._agent))
         return self
 
@@ -236,6 +244,12 @@ class ReachSession:
         self.__exit__(kind, error, traceback)
         if self._reach._stored is not None:
             await self._reach._stored.settle()
+
+    @property
+    def _state(self) -> Session:
+        if self._known is None:
+            self._known = self._reach.runtime.evaluator.session(self.id)
+        return self._known
 
     @property
     def score(self) -> ReachScore:

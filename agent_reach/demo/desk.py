@@ -53,7 +53,7 @@ def build(reach: Reach, model: BaseChatModel, world: World) -> Any:
     made = tools(world)
     index = reach.wrap_retriever(PolicyIndex(world=world), source="policies")
     search = create_retriever_tool(index, "search_policies", "Search the policies.", document_separator="\n")
-    handoffs = [_lenient(reach.handoff_tool(name)) for name in ("orders", "policy", "refunds")]
+    handoffs = [reach.handoff_tool(name) for name in ("orders", "policy", "refunds")]
     reach.runtime.register({"orders_replica": made["orders_replica"]})
     desk = StateGraph(MessagesState)
     desk.add_node("triage", _agent(reach, model, "triage", handoffs))
@@ -62,16 +62,6 @@ def build(reach: Reach, model: BaseChatModel, world: World) -> Any:
     desk.add_node("refunds", _agent(reach, model, "refunds", [made["orders_db"], made["refund"]]))
     desk.add_edge(START, "triage")
     return desk.compile(checkpointer=InMemorySaver())
-
-
-def _lenient(tool: BaseTool) -> BaseTool:
-    """Optional parameters: models leave arguments out, and the desk is to show what then happens."""
-    schema: Any = tool.args_schema
-    for field in schema.model_fields.values():
-        if field.is_required() and field.annotation in (str, int, float):
-            field.default = ""
-    schema.model_rebuild(force=True)
-    return tool
 
 
 def _agent(reach: Reach, model: BaseChatModel, name: str, its_tools: list[BaseTool]) -> Any:

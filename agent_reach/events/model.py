@@ -214,7 +214,7 @@ class Thought(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompensationStep(Event):
-    """One rung taken, or, in a dry run, one that would have been.
+    """One rung taken, or, in a dry run, one that would have been. What came of it is the status of the attempt that followed.
 
     Attributes:
         rung: which.

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
-from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool
-from langgraph.prebuilt import InjectedState
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command, Send
 
 from agent_reach.checks import Said, find_parameter, missing_from_handoff
 from agent_reach.contracts import HandoffContract
+from agent_reach.errors import ContractError
 from agent_reach.events import Handoff
 from agent_reach.integrations.calls import CallRecord
 from agent_reach.integrations.judge import is_handoff
@@ -106,13 +107,13 @@ def _missing_from_command(record: CallRecord, receiver: str, command: Command[An
 
 
 def _missing(runtime: Runtime, receiver: str, given: Sequence[Mapping[str, Any]], history: Sequence[Said]) -> tuple[str, ...]:
-    contract = runtime.routes.handoffs.get(receiver)
+    contract = runtime.handoffs.get(receiver)
     return () if contract is None else missing_from_handoff(contract, given, history)
 
 
 def _found(record: CallRecord, receiver: str, missing: Sequence[str], state: Any) -> dict[str, Any]:
     """Missing parameters that the session's shared facts or the sender's own history hold."""
-    schemas = record.runtime.routes.handoffs[receiver].parameters
+    schemas = record.runtime.handoffs[receiver].parameters
     history = said(messages_in(state))
     facts = record.turn.session.facts
     found = {n: find_parameter(n, schemas[n], [facts], history) for n in missing if n in schemas}
@@ -153,50 +154,37 @@ def _told(state: Any, note: str) -> Any:
 def handoff_tool(contract: HandoffContract, *, name: str | None = None, description: str | None = None) -> BaseTool:
     """A handoff tool whose arguments are what the receiver requires, for langgraph-supervisor, langgraph-swarm or any graph.
 
-    The goal, the parameters and the conclusions go to the receiver as a tool message after the sender's history.
+    The goal, the parameters and the conclusions go to the receiver as a tool message after the sender's history. What the model
+    leaves out is no error here: the handoff is judged, and supplied where a policy allows it.
+
+    Raises:
+        ContractError: the contract names no receiver.
     """
     receiver = contract.receiver
-    schema = _arguments_schema(contract)
+    if not receiver:
+        raise ContractError("receiver", "the name of the agent that receives", receiver)
+    tool_name = name or f"transfer_to_{receiver.replace(' ', '_')}"
 
-    def hand_over(
-        state: Annotated[Any, InjectedState], tool_call_id: Annotated[str, InjectedToolCallId], **told: Any
-    ) -> Command[Any]:
+    def hand_over(runtime: ToolRuntime, **told: Any) -> Command[Any]:
         text = f"Handed over to {receiver}: {json.dumps(told, ensure_ascii=False, default=str)}"
-        message = ToolMessage(text, name=tool_name, tool_call_id=tool_call_id)
-        update = {"messages": [*messages_in(state), message], "active_agent": receiver}
+        message = ToolMessage(text, name=tool_name, tool_call_id=runtime.tool_call_id or "")
+        update = {"messages": [*messages_in(runtime.state), message], "active_agent": receiver}
         return Command(goto=receiver, graph=Command.PARENT, update=update)
 
-    tool_name = name or f"transfer_to_{receiver}"
-    made = StructuredTool.from_function(
-        hand_over,
+    hand_over.__annotations__["runtime"] = ToolRuntime  # LangGraph looks at the type, not at its name
+    return StructuredTool(
         name=tool_name,
         description=description or contract.description or f"Hand the task over to {receiver}.",
-        args_schema=schema,
-        infer_schema=False,
+        func=hand_over,
+        args_schema=_arguments_schema(contract),
+        metadata={HANDOFF_KEY: receiver},
     )
-    made.metadata = {HANDOFF_KEY: receiver}
-    return made
 
 
-def _arguments_schema(contract: HandoffContract) -> type[Any]:
-    from pydantic import Field, create_model
-
-    types: dict[Any, type[Any]] = {
-        "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
-    }  # fmt: skip
-    fields: dict[str, Any] = {
-        "state": (Annotated[Any, InjectedState], ...),
-        "tool_call_id": (Annotated[str, InjectedToolCallId], ...),
-    }
-    if contract.goal:
-        fields["goal"] = (str, Field(description="What is wanted."))
-    for name, schema in contract.parameters.items():
-        kind = schema.get("type")
-        fields[name] = (
-            types.get(kind, Any) if isinstance(kind, str) else Any,
-            Field(description=schema.get("description", name)),
-        )
+def _arguments_schema(contract: HandoffContract) -> dict[str, Any]:
+    """What the model is asked for, as JSON Schema."""
+    properties: dict[str, Any] = {"goal": {"type": "string", "description": "What is wanted."}} if contract.goal else {}
+    properties |= {name: {"description": name, **schema} for name, schema in contract.parameters.items()}
     if contract.conclusions:
-        fields["conclusions"] = (str, Field(description="What was found so far."))
-    made: type[Any] = create_model(f"HandOverTo{contract.receiver.title()}", **fields)
-    return made
+        properties["conclusions"] = {"type": "string", "description": "What was found so far."}
+    return {"title": "HandOver", "type": "object", "properties": properties, "required": list(properties)}

@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool
 
 from agent_reach.checks import Relevance, lexical_relevance
 from agent_reach.compensate import Breakers, Snapshots
-from agent_reach.contracts import Alternate, Compensation, Routes, ToolContract
+from agent_reach.contracts import Alternate, Compensation, HandoffContract, Routes, ToolContract
 from agent_reach.events import Event, UnitClosed
 from agent_reach.integrations.capture import Capture
 from agent_reach.integrations.shadow import Shadows
@@ -72,6 +72,7 @@ class Runtime:
         self.turns = Turns(self)
         self.shadows = Shadows(self.current.get)
         self.tools: dict[str, BaseTool] = {}
+        self.handoffs: dict[str, HandoffContract] = dict(routes.handoffs)
         self.open_runs: dict[Any, CallRecord] = {}
         self._baselines = Baselines()
         evaluator.add_sink(self._trace_unit)

@@ -27,6 +27,8 @@ def wrap_tools(runtime: Runtime, tools: Sequence[BaseTool | Any]) -> list[BaseTo
     """
     made = [tool if isinstance(tool, BaseTool) else make_tool(tool) for tool in tools]
     runtime.register({tool.name: tool for tool in made})
+    if runtime.policy is not None and runtime.policy.human:
+        runtime.notes.add("human", "wrapped tools cannot ask a person: they stop after the rungs before")
     return [_wrapped(runtime, tool) for tool in made]
 
 

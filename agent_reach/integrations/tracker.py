@@ -78,7 +78,7 @@ class ReachTracker(GraphCallbackHandler):
         turns = self.runtime.turns
         if parent_run_id is not None:
             turn = turns.join(run_id, parent_run_id)
-            if turn is not None and self.runtime.routes.handoffs:
+            if turn is not None and self.runtime.handoffs:
                 node = str((metadata or {}).get("langgraph_node", ""))
                 turn.handing_over.discard(node)
                 self._nodes[run_id] = node
@@ -143,7 +143,7 @@ class ReachTracker(GraphCallbackHandler):
     def _node_hands_over(self, turn: OpenTurn, command: Command[Any], node: str) -> None:
         """A node sent to an agent by itself; only declared receivers are agents, other targets are mere routing."""
         receiver = receiver_of(command)
-        if receiver not in self.runtime.routes.handoffs or receiver in turn.handing_over:
+        if receiver not in self.runtime.handoffs or receiver in turn.handing_over:
             return
         missing = missing_from_command(self.runtime, receiver, command)
         publish(self.runtime, turn, None, receiver, missing, sender=node)

@@ -232,15 +232,11 @@ class Evaluator:
 
 def _scored(turn: Turn, score: ReachScore, closed: list[UnitClosed]) -> Turn:
     values = {name: getattr(turn, name) for name in _TURN_FIELDS}
-    values |= dict(
-        score=_or_absent(score.total),
-        tool=_or_absent(score.tool),
-        knowledge=_or_absent(score.knowledge),
-        task=_or_absent(score.task),
-        band=score.band,
-        guessed=any(unit.guessed for unit in closed),
-        abnormal=any(unit.abnormal for unit in closed),
-    )
+    values["score"], values["tool"] = _or_absent(score.total), _or_absent(score.tool)
+    values["knowledge"], values["task"] = _or_absent(score.knowledge), _or_absent(score.task)
+    values["band"] = score.band
+    values["guessed"] = any(unit.guessed for unit in closed)
+    values["abnormal"] = any(unit.abnormal for unit in closed)
     return Turn(**values)
 
 

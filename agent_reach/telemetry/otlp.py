@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opentelemetry import metrics, trace
@@ -19,7 +21,8 @@ class Telemetry:
     Args:
         tracer_provider, meter_provider: the user's own.
         otlp: endpoint of an OTLP collector. `http://host:4318` and paths are OTLP/HTTP, `http://host:4317` and `grpc://…` gRPC.
-            Without it the standard `OTEL_*` variables count, if an endpoint is set there; else the global providers.
+            Without it the standard `OTEL_*` variables count, if an endpoint is set there (gRPC unless the protocol or the port 4318
+            says HTTP); else the global providers.
 
     Raises:
         ContractError: the endpoint is no URL.
@@ -41,29 +44,25 @@ class Telemetry:
 
     def flush(self, seconds: float) -> bool:
         """Send what is waiting; True when all of it left in time."""
-        return _bounded(lambda: all(p.force_flush(int(seconds * 1000)) for p in self._flushable), seconds)
+        return _all_within([lambda p=p: p.force_flush(int(seconds * 1000)) for p in self._flushable], seconds)  # type: ignore[misc]
 
     def shutdown(self, seconds: float) -> bool:
         """Flush, and stop the providers made here; returns within `seconds` even when the collector is down."""
-        done = self.flush(seconds) if self._flushable else True
-        for provider in self._owned:
-            done &= _bounded(lambda p=provider: p.shutdown() is None, min(seconds, 2.0))  # type: ignore[misc]
-        return done
+        done = self.flush(seconds * 0.8)
+        stopped = _all_within([lambda p=p: p.shutdown() is None for p in self._owned], seconds * 0.2)  # type: ignore[misc]
+        return done and stopped
 
 
-def _bounded(work: Callable[[], bool], seconds: float) -> bool:
-    """Run in a daemon thread and wait no longer than `seconds`: exporters retry for longer than a shutdown may take."""
-    import threading
-
-    result: list[bool] = []
-
-    def attempt() -> None:
-        result.append(work())
-
-    thread = threading.Thread(target=attempt, name="agent-reach-flush", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    return bool(result and result[0])
+def _all_within(work: Sequence[Callable[[], bool]], seconds: float) -> bool:
+    """Run side by side in daemon threads and wait no longer than `seconds`: exporters retry for longer than a shutdown may take."""
+    results: list[bool] = []
+    threads = [threading.Thread(target=lambda w=w: results.append(w()), daemon=True) for w in work]
+    deadline = time.monotonic() + seconds
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return len(results) == len(work) and all(results)
 
 
 def _from_environment() -> bool:
@@ -72,8 +71,10 @@ def _from_environment() -> bool:
 
 def _is_grpc(endpoint: str | None) -> bool:
     if endpoint is None:
-        protocol = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
-        return protocol == "grpc"
+        protocol = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
+        if protocol:
+            return protocol == "grpc"
+        return not any(os.environ.get(name, "").rstrip("/").endswith((":4318", "/v1/traces")) for name in _ENDPOINTS)
     return endpoint.startswith("grpc") or endpoint.rstrip("/").endswith(":4317")
 
 

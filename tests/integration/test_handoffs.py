@@ -10,7 +10,7 @@ from langgraph.types import Command
 from langgraph_supervisor import create_supervisor
 from langgraph_swarm import create_handoff_tool, create_swarm
 
-from agent_reach import Compensation, HandoffContract
+from agent_reach import Compensation, HandoffContract, Reach, ReachError
 from agent_reach.events import CompensationStep, Handoff, ToolCall
 from tests.integration.agents import Script, ask, run, tool_texts, user
 
@@ -104,7 +104,7 @@ async def test_a_node_that_goes_to_a_declared_agent_hands_over_and_mere_routing_
 
 def desk(seen, lines, told):
     """triage → orders with a contracted handoff tool; `told` keeps what the receiver reads."""
-    hand_over = seen.reach.handoff_tool(HandoffContract(receiver="orders", goal=True))
+    hand_over = seen.reach.handoff_tool("orders")
     triage = create_agent(Script(lines=lines), [hand_over], name="triage", middleware=[seen.reach.middleware()])
 
     def orders(state):
@@ -147,8 +147,30 @@ async def test_the_sender_is_asked_once_for_what_nobody_knows(observed, mode):
 def test_a_handoff_tool_has_the_arguments_that_its_contract_requires(observed):
     seen = observed(ROUTES)
     made = seen.reach.handoff_tool("orders")
-    schema = made.tool_call_schema.model_json_schema()
     assert made.name == "transfer_to_orders"
-    assert set(schema["required"]) == {"goal", "order_id"}
+    assert set(made.tool_call_schema["required"]) == {"goal", "order_id"}
     with pytest.raises(Exception, match=r"handoffs\.nobody"):
         seen.reach.handoff_tool("nobody")
+
+
+@MODES
+async def test_a_contract_given_to_the_tool_alone_is_judged_too(observed, mode):
+    seen, told = observed(), []
+    hand_over = seen.reach.handoff_tool(HandoffContract(receiver="orders", required=["order_id"]))
+    triage = create_agent(
+        Script(lines=[ask((hand_over.name, {"goal": "g"}))]), [hand_over], name="triage", middleware=[seen.reach.middleware()]
+    )
+    built = StateGraph(MessagesState)
+    built.add_node("triage", triage)
+    built.add_node("orders", lambda state: told.extend(tool_texts(state)))
+    built.add_edge(START, "triage")
+    with seen.reach.session("s") as session:
+        await run(built.compile(), user(), {"callbacks": [seen.reach.tracker]}, mode)
+    assert seen.of(Handoff)[0].missing == ("order_id",)
+    assert (session.score.tool, session.score.task) == (None, 0.0)
+    assert told == ['Handed over to orders: {"goal": "g"}']
+
+
+def test_a_handoff_tool_needs_a_receiver():
+    with pytest.raises(ReachError, match="receiver"):
+        Reach().handoff_tool(HandoffContract())

@@ -14,7 +14,8 @@ from langgraph.types import Command
 from agent_reach.compensate import Climb, Execute, Outcome, ServeSnapshot, Settled, adrive, climb, drive
 from agent_reach.compensate.human import describe, request
 from agent_reach.compensate.ladder import is_short
-from agent_reach.integrations.calls import Attempt, CallRecord
+from agent_reach.integrations.attempts import Attempt
+from agent_reach.integrations.calls import CallRecord
 from agent_reach.integrations.judge import MISSING
 from agent_reach.integrations.translate import text_of
 

@@ -1,0 +1,76 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = str(Path(sys.executable).with_name("agent-reach"))
+CHAT = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "find", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "c", "content": "[]"},
+    {"role": "assistant", "content": "done"},
+]
+
+
+def agent_reach(*arguments):
+    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+
+def test_scores_for_machines_are_one_json_object(tmp_path):
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps([{"id": "s-1", "messages": CHAT}, {"id": "s-2", "messages": CHAT}]))
+    done = agent_reach("score", path, "--json")
+    report = json.loads(done.stdout)
+    assert set(report) == {"total", "sessions"}
+    keys = {"calls", "ok", "failed", "empty", "uncounted", "score", "tool", "knowledge", "task", "band"}
+    assert keys <= set(report["total"])
+    assert [s["session"] for s in report["sessions"]] == ["s-1", "s-2"]
+    assert keys <= set(report["sessions"][0])
+    assert report["total"]["band"] == "broken"
+    assert done.returncode == 0
+
+
+def test_the_table_names_the_worst_sessions_first(tmp_path):
+    path = tmp_path / "chat.json"
+    good = [*CHAT[:2], {"role": "tool", "tool_call_id": "c", "content": "[1]"}, CHAT[3]]
+    path.write_text(json.dumps([{"id": "good", "messages": good}, {"id": "bad", "messages": CHAT}]))
+    text = agent_reach("score", path).stdout
+    assert text.index("bad") < text.index("good") < text.index("\nall")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["score", "nowhere.json"], ["score", __file__], ["score", __file__, "--routes", "nowhere.yaml"]]
+)
+def test_an_error_is_one_clear_line_and_status_2(arguments):
+    done = agent_reach(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_collector_that_does_not_answer_is_told(tmp_path):
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(CHAT))
+    done = agent_reach("score", path, "--otlp", "nonsense")
+    assert (done.returncode, "expected an endpoint" in done.stderr) == (2, True)
+
+
+def test_the_demo_completes_more_when_it_compensates_and_its_events_can_be_scored(tmp_path):
+    store = tmp_path / "events.jsonl"
+    done = agent_reach("demo", "--store", store)
+    assert done.returncode == 0, done.stderr
+    assert "3 of 12" in done.stdout
+    assert "12 of 12" in done.stdout
+    assert "Traceback" not in done.stderr
+    report = json.loads(agent_reach("score", store, "--json").stdout)
+    observing = [s for s in report["sessions"] if s["session"].startswith("observing")]
+    compensating = [s for s in report["sessions"] if s["session"].startswith("compensating")]
+    assert len(observing) == len(compensating) == 12
+    assert sum(s["failed"] + s["empty"] for s in compensating) < sum(s["failed"] + s["empty"] for s in observing)
+
+
+def test_the_demo_names_what_a_real_model_needs():
+    done = agent_reach("demo", "--model", "nosuchprovider:x")
+    assert done.returncode != 0

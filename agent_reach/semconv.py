@@ -56,6 +56,7 @@ SPAN_TOOL: Final = "execute_tool"
 SPAN_RETRIEVAL: Final = "retrieval"
 SPAN_HANDOFF: Final = "handoff"
 SPAN_AGENT: Final = "invoke_agent"
+SPAN_UNIT: Final = "task_unit"
 EVENT_EVALUATION: Final = "gen_ai.evaluation.result"
 """Span event that carries one score."""
 

@@ -21,7 +21,7 @@ from agent_reach.events.model import (
     UnitClosed,
     kind_of,
 )
-from agent_reach.events.spans import attributes_of, event_from_span, span_name
+from agent_reach.events.spans import attributes_of, event_from_span, span_name, unit_attributes, unit_from_turn
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -47,4 +47,6 @@ __all__ = [
     "kind_of",
     "line_from_event",
     "span_name",
+    "unit_attributes",
+    "unit_from_turn",
 ]

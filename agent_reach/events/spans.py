@@ -1,7 +1,8 @@
 """An event as the name and attributes of a span, and back, without loss.
 
-Decisions, thoughts, compensation steps and closing units become *span events* of the turn or call that they belong to; all others
-are spans. A unit that closes when no turn is open (the session ended, or the user went away) gets a span of its own.
+Decisions, thoughts and compensation steps become *span events* of the turn or call that they belong to; all others are spans.
+A unit that closes with its turn adds its counts to the turn's span; one that closes later (another intent, the session's end) gets a
+span of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from agent_reach.events.model import (
     kind_of,
 )
 
-SPAN_EVENTS: Final = (Decision, Thought, CompensationStep, UnitClosed)
+SPAN_EVENTS: Final = (Decision, Thought, CompensationStep)
+_OWN_IDS: Final = (*SPAN_EVENTS, UnitClosed)  # whose id is not that of a span
 
 _LATENCY: Final = "agent_reach.latency"
 _ID: Final = "agent_reach.id"
@@ -41,6 +43,7 @@ _OPERATIONS: Final[dict[type[Event], tuple[str, str]]] = {
     Retrieval: (semconv.SPAN_RETRIEVAL, "source"),
     Handoff: (semconv.SPAN_HANDOFF, "receiver"),
     Turn: (semconv.SPAN_AGENT, "agent"),
+    UnitClosed: (semconv.SPAN_UNIT, "intent"),
 }
 
 
@@ -70,6 +73,39 @@ def _constant(cls: Any) -> dict[str, Any]:
     return attributes
 
 
+_UNIT_ON_TURN: Final = ("needs", "reached", "first_reached", "taken", "answered", "degraded", "reason", "route_version")
+_UNIT_AGENT: Final = "agent_reach.unit.agent"
+
+
+def unit_attributes(unit: UnitClosed) -> dict[str, Any]:
+    """What a unit that closes with its turn adds to the turn's span: integer deltas, and how it closed."""
+    keys = {name: key for name, key, _ in _mapped(UnitClosed)}
+    attributes = {keys[name]: getattr(unit, name) for name in _UNIT_ON_TURN}
+    return {**attributes, _UNIT_AGENT: unit.agent}
+
+
+def unit_from_turn(attributes: Mapping[str, Any], turn: Turn) -> UnitClosed | None:
+    """The unit that closed with a turn, from the attributes of the turn's span; None when none did."""
+    if _UNIT_AGENT not in attributes:
+        return None
+    keys = {name: key for name, key, _ in _mapped(UnitClosed)}
+    values = {name: attributes[keys[name]] for name in _UNIT_ON_TURN}
+    return UnitClosed(
+        **values,
+        session=turn.session,
+        time=turn.time + turn.latency,
+        id=f"{turn.id}.u{turn.unit}",
+        parent=turn.id,
+        trace=turn.trace,
+        turn=turn.turn,
+        unit=turn.unit,
+        agent=attributes[_UNIT_AGENT],
+        intent=turn.intent,
+        guessed=turn.guessed,
+        abnormal=turn.abnormal,
+    )
+
+
 def span_name(event: Event) -> str:
     """Such as `execute_tool search_orders`; for a span event its own name, such as `agent_reach.decision`."""
     operation = _OPERATIONS.get(type(event))
@@ -92,6 +128,7 @@ def attributes_of(event: Event) -> dict[str, Any]:
         attributes[semconv.ERROR_TYPE] = _NO_ERROR_TYPE
     if cls in SPAN_EVENTS:
         attributes[_LATENCY] = event.latency
+    if cls in _OWN_IDS:
         attributes[_ID] = event.id
     return attributes
 
@@ -118,6 +155,8 @@ def event_from_span(
     if values.get("error_type") == _NO_ERROR_TYPE:
         values["error_type"] = ""
     if cls in SPAN_EVENTS:
-        latency, id = attributes.get(_LATENCY, 0), attributes.get(_ID, "")
+        latency = attributes.get(_LATENCY, 0)
+    if cls in _OWN_IDS:
+        id = attributes.get(_ID, "")
     made: Event = cls(**values, time=time, latency=latency, id=id, parent=parent, trace=trace)
     return made

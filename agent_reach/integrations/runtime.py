@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool
 from agent_reach.checks import Relevance, lexical_relevance
 from agent_reach.compensate import Breakers, Snapshots
 from agent_reach.contracts import Alternate, Compensation, HandoffContract, Routes, ToolContract
-from agent_reach.events import Event, UnitClosed
+from agent_reach.events import Event, UnitClosed, unit_attributes
 from agent_reach.integrations.capture import Capture
 from agent_reach.integrations.shadow import Shadows
 from agent_reach.integrations.tracing import Handle, Tracing
@@ -130,7 +130,7 @@ class Runtime:
         if isinstance(event, UnitClosed):
             handle = self.turns.handles.get(event.parent)
             if handle is not None:
-                self.tracing.annotate(handle, event)
+                self.tracing.describe(handle, unit_attributes(event))
             else:
                 self.tracing.record(event)
 

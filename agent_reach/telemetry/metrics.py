@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
@@ -11,6 +12,7 @@ from agent_reach import semconv
 from agent_reach.events import Event, Handoff, Retrieval, ToolAttempt, ToolCall, UnitClosed
 from agent_reach.live import Notes
 
+_WAITING = 1_024
 _Row = tuple[str, str, str]
 """Agent, name and value of the second label."""
 
@@ -24,7 +26,7 @@ class Metrics:
 
     def __init__(self, meter: Meter, notes: Notes) -> None:
         self._counts: dict[str, dict[_Row, int]] = {}
-        self._tools: dict[str, dict[str, str]] = {}
+        self._durations: deque[tuple[float, str]] = deque()
         self._notes = notes
         self._lock = threading.Lock()
         for name, unit, text in (
@@ -41,6 +43,7 @@ class Metrics:
 
     def _reader(self, name: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
         def read(_options: CallbackOptions) -> Iterable[Observation]:
+            self._record_durations()
             with self._lock:
                 rows = list(self._counts[name].items())
             return [Observation(count, {semconv.GEN_AI_AGENT_NAME: agent, label: value}) for (agent, label, value), count in rows]
@@ -72,7 +75,18 @@ class Metrics:
             self._add(semconv.METRIC_ATTEMPTS, call.agent, "rung", "first")
             if call.status == "empty_alias":
                 self._add(semconv.METRIC_EMPTIES, call.agent, "outcome", "attempt")
-        self._duration.record(call.latency / 1e9, self._tools.setdefault(call.tool, {semconv.GEN_AI_TOOL_NAME: call.tool}))
+        self._durations.append((call.latency / 1e9, call.tool))
+        if len(self._durations) > _WAITING:
+            self._record_durations()
+
+    def _record_durations(self) -> None:
+        """Hand the durations on: when the SDK collects, since a synchronous record costs as much as starting a span."""
+        while self._durations:
+            try:
+                seconds, tool = self._durations.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            self._duration.record(seconds, {semconv.GEN_AI_TOOL_NAME: tool})
 
     def _link(self, agent: str, link: str, needs: int, reached: int) -> None:
         self._add(semconv.METRIC_NEEDS, agent, "link", link, needs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from opentelemetry.sdk.trace import Event as SpanEvent
@@ -11,7 +11,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from agent_reach.errors import ReachError
-from agent_reach.events import Event, attributes_of, span_name
+from agent_reach.events import Event, Turn, UnitClosed, attributes_of, span_name, unit_attributes
 from agent_reach.events.spans import SPAN_EVENTS
 from agent_reach.telemetry.otlp import exporters, resource
 
@@ -42,6 +42,10 @@ def send_events(events: Iterable[Event], otlp: str) -> int:
 def spans_of(events: Iterable[Event]) -> Sequence[ReadableSpan]:
     """One span an event, with the span events that belong to it; those whose span is not there get one of their own."""
     ordered = list(events)
+    turns = {event.id: event.time + event.latency for event in ordered if isinstance(event, Turn)}
+    units = {e.parent: e for e in ordered if isinstance(e, UnitClosed) and turns.get(e.parent) == e.time}
+    folded = {id(unit) for unit in units.values()}
+    ordered = [event for event in ordered if id(event) not in folded]
     ids = {event.id for event in ordered if not isinstance(event, SPAN_EVENTS)}
     beside: dict[str, list[SpanEvent]] = {}
     alone: list[Event] = []
@@ -51,10 +55,11 @@ def spans_of(events: Iterable[Event]) -> Sequence[ReadableSpan]:
         else:
             alone.append(event)
     shared = resource()
-    return [_span(event, beside.get(event.id, ()), shared) for event in alone]
+    more = {turn: unit_attributes(unit) for turn, unit in units.items()}
+    return [_span(event, beside.get(event.id, ()), shared, more.get(event.id, {})) for event in alone]
 
 
-def _span(event: Event, events: Sequence[SpanEvent], shared: Any) -> ReadableSpan:
+def _span(event: Event, events: Sequence[SpanEvent], shared: Any, more: Mapping[str, Any]) -> ReadableSpan:
     trace = int(event.trace or "0", 16) or 1
     parent = None if not event.parent else _context(trace, int(event.parent, 16))
     own = event.id if len(event.id) == 16 and "." not in event.id else f"{abs(hash(event.id)) % 2**63 or 1:016x}"
@@ -63,7 +68,7 @@ def _span(event: Event, events: Sequence[SpanEvent], shared: Any) -> ReadableSpa
         context=_context(trace, int(own, 16)),
         parent=parent,
         resource=shared,
-        attributes=attributes_of(event),
+        attributes={**attributes_of(event), **more},
         events=events,
         kind=SpanKind.INTERNAL,
         status=Status(StatusCode.ERROR) if event.status == "fail" else Status(),

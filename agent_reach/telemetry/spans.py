@@ -16,14 +16,27 @@ _ERROR = StatusCode.ERROR
 
 
 class SpanHandle:
-    """An open span and its ids."""
+    """An open span and its ids.
 
-    __slots__ = ("context", "id", "span", "trace")
+    Attributes:
+        id, trace: 16 and 32 hex digits.
+        beneath: the context for spans under this one.
+    """
 
-    def __init__(self, span: Span, context: Any) -> None:
-        self.span, self.context = span, context
+    __slots__ = ("_outer", "beneath", "id", "span", "trace")
+
+    def __init__(self, span: Span, outer: Any, trace_id: str = "") -> None:
+        self.span, self._outer = span, outer
         ids = span.get_span_context()
-        self.id, self.trace = f"{ids.span_id:016x}", f"{ids.trace_id:032x}"
+        self.id = f"{ids.span_id:016x}"
+        self.trace = trace_id or f"{ids.trace_id:032x}"
+        self.beneath: Any = None
+
+    def context(self) -> Any:
+        """The context for spans under this one, made when there is one."""
+        if self.beneath is None:
+            self.beneath = trace.set_span_in_context(self.span, self._outer)
+        return self.beneath
 
 
 class OtelTracing:
@@ -35,11 +48,9 @@ class OtelTracing:
 
     def open(self, operation: str, subject: str, at: int, parent: Any) -> SpanHandle:
         """Begin a span; without a parent, under the current one."""
-        outer = otel_context.get_current()
-        if parent is not None:
-            outer = trace.set_span_in_context(parent.span, outer)
+        outer = otel_context.get_current() if parent is None else parent.context()
         span = self._tracer.start_span(_name(operation, subject), outer, SpanKind.INTERNAL, start_time=at)
-        return SpanHandle(span, outer)
+        return SpanHandle(span, outer, "" if parent is None else parent.trace)
 
     def close(self, handle: Any, event: Event) -> None:
         """End a span with all that its event says."""
@@ -56,6 +67,10 @@ class OtelTracing:
         """Add an event to an open span."""
         if handle.span.is_recording():
             handle.span.add_event(span_name(event), attributes_of(event), timestamp=event.time)
+
+    def describe(self, handle: Any, attributes: dict[str, Any]) -> None:
+        """Add attributes to an open span."""
+        handle.span.set_attributes(attributes)
 
     def record(self, event: Event) -> None:
         """A span that is begun and ended at once, under the parent that the event names."""

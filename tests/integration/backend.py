@@ -20,7 +20,7 @@ import httpx
 import pytest
 from rotel.agent import agent as rotel
 
-from agent_reach.events import Event, event_from_span
+from agent_reach.events import Event, Turn, event_from_span, unit_from_turn
 
 START_SECONDS, STOP_SECONDS, ARRIVE_SECONDS = 90, 10, 30
 QUIET_PHOENIX = {
@@ -200,7 +200,9 @@ def read_back(spans: list[dict[str, Any]]) -> list[Event]:
     """The events that spans of the backend carry, with times to the microsecond, as Phoenix keeps them."""
     found = []
     for span in spans:
-        found.append(_event_of_span(span))
+        event = _event_of_span(span)
+        unit = unit_from_turn(span["attributes"], event) if isinstance(event, Turn) else None
+        found += [event] if unit is None else [event, unit]
         found += [_event_of_span_event(e, span) for e in span["events"] if "agent_reach.event" in e["attributes"]]
     return found
 

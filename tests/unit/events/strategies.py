@@ -25,7 +25,8 @@ def _value(hint: Any) -> st.SearchStrategy[Any]:
     return st.lists(TEXT, max_size=3).map(tuple)
 
 
-def _events(cls: type[Event]) -> st.SearchStrategy[Event]:
+def events_of(cls: type[Event]) -> st.SearchStrategy[Event]:
+    """Any event of one kind."""
     hints = get_type_hints(cls)
     values = {f.name: _value(hints[f.name]) for f in fields(cls)}
     values |= {"time": st.integers(0, 2**60), "latency": st.integers(0, 2**40), "id": HEX8, "parent": HEX8, "trace": HEX8}
@@ -34,4 +35,4 @@ def _events(cls: type[Event]) -> st.SearchStrategy[Event]:
     return st.builds(cls, **values)
 
 
-EVENTS = st.one_of([_events(cls) for cls in KINDS.values()])
+EVENTS = st.one_of([events_of(cls) for cls in KINDS.values()])

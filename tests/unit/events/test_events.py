@@ -2,18 +2,23 @@ import json
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_reach.errors import ReachError, SchemaVersionError
 from agent_reach.events import (
     SCHEMA_VERSION,
     ToolCall,
+    Turn,
+    UnitClosed,
     attributes_of,
     event_from_line,
     event_from_span,
     line_from_event,
     span_name,
+    unit_attributes,
+    unit_from_turn,
 )
-from tests.unit.events.strategies import EVENTS
+from tests.unit.events.strategies import EVENTS, TEXT, events_of
 
 
 @given(EVENTS)
@@ -80,3 +85,16 @@ def test_a_broken_line_says_what_is_wrong_with_it(line, said):
 def test_a_span_that_is_not_ours_is_refused():
     with pytest.raises(ReachError, match=r"agent_reach\.event"):
         event_from_span({"gen_ai.tool.name": "t"}, time=0)
+
+
+@given(events_of(Turn), st.integers(0, 99), st.integers(0, 99), TEXT)
+def test_a_unit_that_closes_with_its_turn_survives_on_the_turns_span(turn, needs, taken, agent):
+    shared = {name: getattr(turn, name) for name in ("session", "turn", "unit", "intent", "guessed", "abnormal", "trace")}
+    unit = UnitClosed(
+        **shared, time=turn.time + turn.latency, id=f"{turn.id}.u{turn.unit}", parent=turn.id, agent=agent, needs=needs, taken=taken
+    )
+    attributes = {**attributes_of(turn), **unit_attributes(unit)}
+    assert unit_from_turn(attributes, turn) == unit
+    ids = {"id": turn.id, "parent": turn.parent, "trace": turn.trace}
+    assert event_from_span(attributes, time=turn.time, latency=turn.latency, **ids) == turn
+    assert unit_from_turn(attributes_of(turn), turn) is None

@@ -1,8 +1,7 @@
 """An event as the name and attributes of a span, and back, without loss.
 
 Decisions, thoughts and compensation steps become *span events* of the turn or call that they belong to; all others are spans.
-A unit that closes with its turn adds its counts to the turn's span; one that closes later (another intent, the session's end) gets a
-span of its own.
+A unit that closes with its turn adds its counts to the turn's span; one that closes later gets a span of its own.
 """
 
 from __future__ import annotations

@@ -251,6 +251,7 @@ def _ask(record: CallRecord, attempt: Attempt | None, settled: Settled) -> Any:
     message = human_message(record.tool, record.call_id, obtained or describe(settled.tried), asked, failed=failed)
     policy = record.runtime.policy
     if policy is not None and policy.human_node:
+        record.turn.human_step = record.step and record.step + 1
         return Command(goto=policy.human_node, update={"messages": [message]})
     return message
 

@@ -34,6 +34,7 @@ class CallRecord:
         handle: its span.
         attempts: executions so far; `running` is the current one.
         rung, served_by, stale, human: how compensation ended.
+        step: of the graph, None outside one.
         repeated: this logical call was counted before (a node was run again); its executions count as attempts only.
     """
 
@@ -56,6 +57,7 @@ class CallRecord:
         "served_by",
         "stale",
         "started",
+        "step",
         "steps",
         "tool",
         "turn",
@@ -78,6 +80,7 @@ class CallRecord:
         self.rung = self.served_by = ""
         self.stale: float | None = None
         self.human = self.adopted = self.repeated = False
+        self.step: int | None = None
         self.steps: list[CompensationStep] = []
         self.decided: Attempt | None = None
         self._fingerprint: str | None = None

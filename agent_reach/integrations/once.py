@@ -50,31 +50,43 @@ class Once:
 
     def before(self) -> Any | None:
         """What to give back instead of running; otherwise the intent is recorded."""
-        entry = self._ledger.read().get(self._key)
-        if entry is not None:
-            return self._recall(entry)
-        if self._effect:
-            self._ledger.record(self._key, Entry("intent"))
-        return None
+        try:
+            entry = self._ledger.read().get(self._key)
+            if entry is None and self._effect:
+                self._ledger.record(self._key, Entry("intent"))
+        except Exception as error:  # noqa: BLE001 - a store may raise anything
+            return self._note(error)
+        return None if entry is None else self._recall(entry)
 
     async def abefore(self) -> Any | None:
         """What to give back instead of running; otherwise the intent is recorded."""
-        entry = (await self._ledger.aread()).get(self._key)
-        if entry is not None:
-            return self._recall(entry)
-        if self._effect:
-            await self._ledger.arecord(self._key, Entry("intent"))
-        return None
+        try:
+            entry = (await self._ledger.aread()).get(self._key)
+            if entry is None and self._effect:
+                await self._ledger.arecord(self._key, Entry("intent"))
+        except Exception as error:  # noqa: BLE001 - a store may raise anything
+            return self._note(error)
+        return None if entry is None else self._recall(entry)
 
     def after(self, response: Any) -> None:
         """Record what came of it."""
         if entry := self._entry(response):
-            self._ledger.record(self._key, entry)
+            try:
+                self._ledger.record(self._key, entry)
+            except Exception as error:  # noqa: BLE001 - a store may raise anything
+                self._note(error)
 
     async def aafter(self, response: Any) -> None:
         """Record what came of it."""
         if entry := self._entry(response):
-            await self._ledger.arecord(self._key, entry)
+            try:
+                await self._ledger.arecord(self._key, entry)
+            except Exception as error:  # noqa: BLE001 - a store may raise anything
+                self._note(error)
+
+    def _note(self, error: Exception) -> None:
+        """The agent goes on; a resume may then run the tool again."""
+        self._record.runtime.notes.add("ledger", f"could not record that {self._record.tool!r} ran", error)
 
     def _entry(self, response: Any) -> Entry | None:
         waits = isinstance(response, ToolMessage) and HUMAN_KEY in response.additional_kwargs

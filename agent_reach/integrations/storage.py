@@ -77,13 +77,20 @@ class BaseStoreLedger:
         return {item.key: self._load(item.value) for item in self._store.search(self._namespace, limit=1_000)}
 
     async def aread(self) -> dict[str, Entry]:
-        return {item.key: self._load(item.value) for item in await self._store.asearch(self._namespace, limit=1_000)}
+        try:
+            items = await self._store.asearch(self._namespace, limit=1_000)
+        except NotImplementedError:  # a store without async methods
+            return await asyncio.to_thread(self.read)
+        return {item.key: self._load(item.value) for item in items}
 
     def record(self, key: str, entry: Entry) -> None:
         self._store.put(self._namespace, key, self._dump(entry), index=False)
 
     async def arecord(self, key: str, entry: Entry) -> None:
-        await self._store.aput(self._namespace, key, self._dump(entry), index=False)
+        try:
+            await self._store.aput(self._namespace, key, self._dump(entry), index=False)
+        except NotImplementedError:  # a store without async methods
+            await asyncio.to_thread(self.record, key, entry)
 
     def _dump(self, entry: Entry) -> dict[str, Any]:
         kind, data = self._serde.dumps_typed(entry.response)
@@ -117,7 +124,10 @@ class StoredSessions:
 
     async def aload(self, session: str) -> None:
         """Fetch ahead of `load`."""
-        item = await self._store.aget((_NAMESPACE, "session"), session)
+        try:
+            item = await self._store.aget((_NAMESPACE, "session"), session)
+        except NotImplementedError:  # a store without async methods, which `load` can ask
+            return
         with self._lock:
             self._ready[session] = None if item is None else dict(item.value)
 

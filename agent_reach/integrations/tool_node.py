@@ -191,6 +191,7 @@ def open_call(runtime: Runtime, call: Any, config: Any, state: Any, tool_runtime
         record = CallRecord(
             runtime, turn, tool=call["name"], call_id=call["id"] or "", arguments=call["args"], agent=agent, key=key
         )
+        record.step = metadata.get("langgraph_step")
         record.repeated = key is not None and key in turn.published
     return record
 

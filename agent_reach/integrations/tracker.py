@@ -78,6 +78,8 @@ class ReachTracker(GraphCallbackHandler):
         turns = self.runtime.turns
         if parent_run_id is not None:
             turn = turns.join(run_id, parent_run_id)
+            if turn is not None and turn.human_step is not None:
+                self._beside_human(turn, metadata or {})
             if turn is not None and self.runtime.handoffs:
                 node = str((metadata or {}).get("langgraph_node", ""))
                 turn.handing_over.discard(node)
@@ -139,6 +141,14 @@ class ReachTracker(GraphCallbackHandler):
         turn = self.runtime.turns.of_run(event.run_id)
         if turn is not None:
             turn.paused = True
+
+    def _beside_human(self, turn: OpenTurn, metadata: dict[str, Any]) -> None:
+        """A static edge leaves the tools node: LangGraph follows it as well as the command to the human node."""
+        policy, node = self.runtime.policy, metadata.get("langgraph_node")
+        if policy is None or metadata.get("langgraph_step") != turn.human_step or node in (None, policy.human_node):
+            return
+        text = f"{node!r} runs beside the human node {policy.human_node!r}: take the static edge from the tools node away"
+        self.runtime.notes.add("human_node", text)
 
     def _node_hands_over(self, turn: OpenTurn, command: Command[Any], node: str) -> None:
         """A node sent to an agent by itself; only declared receivers are agents, other targets are mere routing."""

@@ -34,14 +34,15 @@ class OpenTurn:
         asked: calls that the model asked for and no tool run answered yet: id to (name, agent).
         deferred: failed calls that a retry from outside may still continue, by key.
         published: keys of the calls that were counted.
+        human_step: the graph's step in which a human node runs.
         handing_over: receivers of handoffs that have not started yet.
         fragments: texts of retrieved fragments that entered the context.
         reply: the newest final text of a model, `calls` whether it asked for tools instead.
     """
 
     __slots__ = (
-        "agent", "asked", "calls", "deferred", "fragments", "handing_over", "handle", "offered", "paused", "published",
-        "ref", "reply", "returned_directly", "root", "runs", "session", "started", "supply_asked", "user", "users",
+        "agent", "asked", "calls", "deferred", "fragments", "handing_over", "handle", "human_step", "offered", "paused",
+        "published", "ref", "reply", "returned_directly", "root", "runs", "session", "started", "supply_asked", "user", "users",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +53,7 @@ class OpenTurn:
         self.paused = self.calls = self.returned_directly = False
         self.reply = ""
         self.users = 0
+        self.human_step: int | None = None
         self.runs: set[UUID] = set()
         self.offered: dict[str, tuple[str, ...]] = {}
         self.asked: dict[str, tuple[str, str]] = {}

@@ -74,3 +74,32 @@ def test_the_demo_completes_more_when_it_compensates_and_its_events_can_be_score
 def test_the_demo_names_what_a_real_model_needs():
     done = agent_reach("demo", "--model", "nosuchprovider:x")
     assert done.returncode != 0
+
+
+def test_scored_conversations_are_sent_on_as_spans(tmp_path):
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from threading import Thread
+
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    names = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            spans = ExportTraceServiceRequest.FromString(body)
+            names.extend(s.name for r in spans.resource_spans for scope in r.scope_spans for s in scope.spans)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Collector)
+    Thread(target=server.serve_forever, daemon=True).start()
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps(CHAT))
+    done = agent_reach("score", path, "--otlp", f"http://127.0.0.1:{server.server_port}")
+    server.shutdown()
+    assert done.returncode == 0, done.stderr
+    assert sorted(names) == ["execute_tool find", "invoke_agent agent"]

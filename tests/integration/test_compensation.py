@@ -273,3 +273,19 @@ async def test_a_session_has_a_budget_for_what_compensation_costs(observed):
     await run(app, user(), {}, "sync")
     assert shop.ran == ["db", "db"]
     assert seen.reach.notes.counts["cost_budget"] == 1
+
+
+@MODES
+@pytest.mark.parametrize("static_edge", [True, False])
+async def test_a_static_edge_beside_the_human_node_is_warned_of(observed, mode, static_edge):
+    shop, seen = Shop(), observed(ROUTES, compensation=Compensation(human="node:clerk"))
+    built = StateGraph(MessagesState)
+    built.add_node("tools", seen.reach.tool_node(shop.tools(), handle_tool_errors=True))
+    built.add_node("clerk", lambda state: {"messages": [("assistant", "wait")]})
+    built.add_node("model", lambda state: {"messages": [("assistant", "done")]})
+    built.add_edge(START, "tools")
+    if static_edge:
+        built.add_edge("tools", "model")
+    state = {"messages": [("user", "hi"), ask(("charge", {"amount": 1}))]}
+    await run(built.compile(), state, {"callbacks": [seen.reach.tracker]}, mode)
+    assert (seen.reach.notes.counts["human_node"] > 0) is static_edge

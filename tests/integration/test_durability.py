@@ -1,6 +1,7 @@
 """After a restart, and after `kill -9`, nothing with a side effect runs twice."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import subprocess
@@ -8,14 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from agent_reach import Reach
+from agent_reach import Compensation, Reach
+from agent_reach.compensate import Entry
 from agent_reach.events import ToolCall
+from agent_reach.integrations.storage import BaseStoreLedger
 from tests.integration.agents import ask, graph, user
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +60,25 @@ def test_after_kill_9_inside_a_tool_a_person_is_asked_instead_of_running_it_agai
     assert effects(tmp_path) == ["charge 1", "notify a"]
 
 
+@pytest.mark.parametrize("make", [InMemoryStore, None])
+async def test_a_store_holds_the_record_of_what_ran(tmp_path, make):
+    message = ToolMessage("sent", tool_call_id="c")
+    with contextlib.ExitStack() as stack:
+        store = make() if make else stack.enter_context(SqliteStore.from_conn_string(str(tmp_path / "store")))
+        if make is None:
+            store.setup()
+        ledger = BaseStoreLedger(store, "task-1")
+        ledger.record("c:0", Entry("intent"))
+        assert BaseStoreLedger(store, "task-1").read()["c:0"].state == "intent"
+        ledger.record("c:0", Entry("done", message))
+        await ledger.arecord("d:0", Entry("pending", message, {"tool": "charge"}))
+        assert await BaseStoreLedger(store, "task-1").aread() == {
+            "c:0": Entry("done", message),
+            "d:0": Entry("pending", message, {"tool": "charge"}),
+        }
+        assert BaseStoreLedger(store, "task-2").read() == {}
+
+
 @tool
 def find(x: int) -> dict:
     """Find."""
@@ -88,6 +111,31 @@ def _session_goes_on(store):
         assert reach.score("t").tool == 1.0
         assert [e.turn for e in events if isinstance(e, ToolCall)] == [number + 1]
     assert reach.runtime.evaluator.find("t").tally.calls["ok"] == 2
+
+
+async def test_a_store_without_async_methods_serves_an_async_session():
+    with SqliteStore.from_conn_string(":memory:") as store:
+        store.setup()
+        for number in range(2):
+            reach, app, _ = talk(store, [ask(("find", {"x": 1})), "done"])
+            async with reach.session("s") as session:
+                await app.ainvoke(user(), {"callbacks": [reach.tracker]})
+            assert session._state.turn == number + 1
+        assert not reach.notes.counts
+
+
+def test_a_ledger_that_cannot_be_written_is_noted_and_the_agent_goes_on(observed):
+    class Saver(InMemorySaver):
+        def put_writes(self, config, writes, task_id, task_path=""):
+            if task_id.startswith("agent_reach"):
+                raise OSError("disk full")
+            super().put_writes(config, writes, task_id, task_path)
+
+    seen = observed({"tools": {"find": {"side_effect": True}}}, compensation=Compensation(human="interrupt"))
+    app = graph(seen.reach.tool_node([find]), [ask(("find", {"x": 1})), "done"], checkpointer=Saver())
+    state = app.invoke(user(), {"configurable": {"thread_id": "t"}})
+    assert [m.content for m in state["messages"] if m.type == "tool"] == ['{"found": 1}']
+    assert seen.reach.notes.counts["ledger"] == 2
 
 
 async def test_a_store_that_only_answers_in_its_own_loop_is_loaded_by_async_with():

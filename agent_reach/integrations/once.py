@@ -55,7 +55,8 @@ class Once:
             if entry is None and self._effect:
                 self._ledger.record(self._key, Entry("intent"))
         except Exception as error:  # noqa: BLE001 - a store may raise anything
-            return self._note(error)
+            self._note(error)
+            return None
         return None if entry is None else self._recall(entry)
 
     async def abefore(self) -> Any | None:
@@ -65,7 +66,8 @@ class Once:
             if entry is None and self._effect:
                 await self._ledger.arecord(self._key, Entry("intent"))
         except Exception as error:  # noqa: BLE001 - a store may raise anything
-            return self._note(error)
+            self._note(error)
+            return None
         return None if entry is None else self._recall(entry)
 
     def after(self, response: Any) -> None:

@@ -2,6 +2,7 @@
 
 from agent_reach.checks.failures import finding_of_exception
 from agent_reach.checks.finding import OK, Finding, failed
+from agent_reach.checks.fingerprint import fingerprint
 from agent_reach.checks.handoffs import Said, find_parameter, missing_from_handoff
 from agent_reach.checks.relevance import (
     Embeddings,
@@ -30,6 +31,7 @@ __all__ = [
     "find_parameter",
     "finding_of_exception",
     "finding_of_result",
+    "fingerprint",
     "is_step_limit",
     "knowledge_counts",
     "lexical_relevance",

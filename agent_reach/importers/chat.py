@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from agent_reach.checks import Finding, asks_user, failed, finding_of_result, is_step_limit, routing_of_call
+from agent_reach.checks import Finding, asks_user, failed, finding_of_result, fingerprint, is_step_limit, routing_of_call
 from agent_reach.checks.failures import cause_of_text
 from agent_reach.contracts import Routes
 from agent_reach.events import Event, ToolCall, Turn, TurnOutcome
@@ -140,7 +139,7 @@ class _Chat:
             stage=finding.stage,
             error_type=finding.error_type,
             argument_names=tuple(call.arguments),
-            arguments_hash=_arguments_hash(call.arguments),
+            arguments_hash=fingerprint(call.arguments),
             result_size=size,
             first_status=finding.status,
             attempts=0 if finding.status == "cancelled" or finding.fail_cause == "unknown_tool" else 1,
@@ -165,8 +164,3 @@ class _Chat:
 
 def _hash(*parts: object, size: int = 8) -> str:
     return blake2b("\x1f".join(map(str, parts)).encode("utf-8", "replace"), digest_size=size).hexdigest()
-
-
-def _arguments_hash(arguments: dict[str, Any]) -> str:
-    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=str)
-    return blake2b(text.encode(), digest_size=8).hexdigest()

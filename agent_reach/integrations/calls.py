@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
-from agent_reach.checks import OK, Finding, routing_of_call
+from agent_reach.checks import OK, Finding, fingerprint, routing_of_call
 from agent_reach.checks.failures import finding_of_exception
 from agent_reach.events import CompensationStep, Rung, ToolAttempt, ToolCall
 from agent_reach.integrations.attempts import Attempt, Body
-from agent_reach.integrations.capture import clean, fingerprint
+from agent_reach.integrations.capture import clean
 from agent_reach.integrations.judge import MISSING, finding_of_response
 from agent_reach.integrations.turns import OpenTurn
 

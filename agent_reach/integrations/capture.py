@@ -1,11 +1,10 @@
-"""What of arguments and results goes into events: names, a hash and a size; the content only when asked for, redacted and cut."""
+"""What of arguments and results may be kept: nothing unless asked for, and then redacted and cut."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import blake2b
 from typing import Any, Final
 
 from agent_reach.errors import ContractError
@@ -132,19 +131,3 @@ def _safe_object(value: Any, depth: int) -> Any:
     if isinstance(text := getattr(value, "page_content", None), str):
         return text
     return str(value)
-
-
-def fingerprint(arguments: Mapping[str, Any]) -> str:
-    """Hash of the canonical JSON of the arguments, 16 hex digits; values that JSON cannot hold count by their type."""
-    try:
-        text = _canonical(arguments)
-    except (TypeError, ValueError, RecursionError):
-        text = json.dumps(_safe(arguments, _DEPTH), separators=(",", ":"))
-    return blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _type_name(value: Any) -> str:
-    return f"<{type(value).__name__}>"
-
-
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_type_name).encode

@@ -30,6 +30,17 @@ def hands_over(response: Any, tool: str) -> bool:
     return tool == SUBAGENT_TOOL or (isinstance(response, Command) and is_handoff(response, tool))
 
 
+def handed_over(record: CallRecord, response: Any, state: Any) -> Any:
+    """The response of a call, passed on if it is a handoff; a bug of ours leaves it as it is."""
+    if not hands_over(response, record.tool):
+        return response
+    try:
+        return pass_on(record, response, state)
+    except Exception as fault:  # noqa: BLE001 - our bugs never become the user's
+        record.runtime.notes.internal("judging a handoff", fault)
+        return response
+
+
 def pass_on(record: CallRecord, response: Any, state: Any) -> Any:
     """Judge the handoff that a call made, supply what it lacks if the policy allows, and count it.
 

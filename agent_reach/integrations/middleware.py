@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from agent_reach.integrations.acting import HUMAN_KEY, aact, act
 from agent_reach.integrations.calls import CallRecord
 from agent_reach.integrations.decisions import offered_names, record_decision
-from agent_reach.integrations.handoffs import hands_over, pass_on
+from agent_reach.integrations.handoffs import handed_over
 from agent_reach.integrations.once import Once
 from agent_reach.integrations.runtime import Runtime, default_runtime
 from agent_reach.integrations.tool_node import answered, open_call, with_tool
@@ -55,7 +55,7 @@ class ReachMiddleware(AgentMiddleware[Any, Any, Any]):
         once = self._once(record, request)
         if once is not None and (found := once.before()) is not None:
             return found
-        response = self._handed_over(record, act(record, run, can_ask_human=self._can_ask), request)
+        response = handed_over(record, act(record, run, can_ask_human=self._can_ask), request.state)
         if once is not None:
             once.after(response)
         return response
@@ -71,7 +71,7 @@ class ReachMiddleware(AgentMiddleware[Any, Any, Any]):
         once = self._once(record, request)
         if once is not None and (found := await once.abefore()) is not None:
             return found
-        response = self._handed_over(record, await aact(record, run, can_ask_human=self._can_ask), request)
+        response = handed_over(record, await aact(record, run, can_ask_human=self._can_ask), request.state)
         if once is not None:
             await once.aafter(response)
         return response
@@ -102,15 +102,6 @@ class ReachMiddleware(AgentMiddleware[Any, Any, Any]):
     @property
     def _can_ask(self) -> bool:
         return bool(self.runtime.policy and self.runtime.policy.human)
-
-    def _handed_over(self, record: CallRecord, response: Any, request: Any) -> Any:
-        if not hands_over(response, record.tool):
-            return response
-        try:
-            return pass_on(record, response, request.state)
-        except Exception as fault:  # noqa: BLE001 - our bugs never become the user's
-            self.runtime.notes.internal("judging a handoff", fault)
-            return response
 
     # model ----------------------------------------------------------------------------------------------------------
 

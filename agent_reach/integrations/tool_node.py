@@ -14,7 +14,7 @@ from langgraph.types import interrupt
 from agent_reach.compensate.human import answer_text
 from agent_reach.integrations.acting import HUMAN_KEY, aact, act
 from agent_reach.integrations.calls import CallRecord
-from agent_reach.integrations.handoffs import hands_over, pass_on
+from agent_reach.integrations.handoffs import handed_over
 from agent_reach.integrations.once import Once
 from agent_reach.integrations.runtime import Runtime, default_runtime
 from agent_reach.integrations.translate import HANDOFF_KEY, agent_in, human_turns, messages_in, raw_messages, user_text
@@ -57,12 +57,12 @@ class ReachToolNode(ToolNode):
 
         once = self._once(record, call, tool_runtime)
         if once is None:
-            return self._handed_over(record, act(record, run, can_ask_human=self._can_ask(None)), tool_runtime)
+            return handed_over(record, act(record, run, can_ask_human=self._can_ask(None)), tool_runtime.state)
         found = once.before()
         if found is not None:
             return found
         response = act(record, run, can_ask_human=self._can_ask(once))
-        response = self._handed_over(record, response, tool_runtime)
+        response = handed_over(record, response, tool_runtime.state)
         once.after(response)
         return response
 
@@ -78,12 +78,12 @@ class ReachToolNode(ToolNode):
         once = self._once(record, call, tool_runtime)
         if once is None:
             response = await aact(record, run, can_ask_human=self._can_ask(None))
-            return self._handed_over(record, response, tool_runtime)
+            return handed_over(record, response, tool_runtime.state)
         found = await once.abefore()
         if found is not None:
             return found
         response = await aact(record, run, can_ask_human=self._can_ask(once))
-        response = self._handed_over(record, response, tool_runtime)
+        response = handed_over(record, response, tool_runtime.state)
         await once.aafter(response)
         return response
 
@@ -111,15 +111,6 @@ class ReachToolNode(ToolNode):
         if once is None:
             self.reach_runtime.notes.add("human", "no checkpointer: a person cannot be asked by an interrupt here")
         return once is not None
-
-    def _handed_over(self, record: CallRecord, response: Any, tool_runtime: Any) -> Any:
-        if not hands_over(response, record.tool):
-            return response
-        try:
-            return pass_on(record, response, tool_runtime.state)
-        except Exception as fault:  # noqa: BLE001 - our bugs never become the user's
-            self.reach_runtime.notes.internal("judging a handoff", fault)
-            return response
 
     # one attempt ----------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from agent_reach.checks import failed
 from agent_reach.events import Thought
 from agent_reach.integrations.calls import CallRecord
 from agent_reach.integrations.decisions import offered_names, record_decision
-from agent_reach.integrations.handoffs import hands_over, missing_from_command, pass_on, publish
+from agent_reach.integrations.handoffs import handed_over, missing_from_command, publish
 from agent_reach.integrations.judge import finding_of_response
 from agent_reach.integrations.retriever import COUNTED, record_retrieval
 from agent_reach.integrations.runtime import Runtime, default_runtime
@@ -97,10 +97,7 @@ class ReachTracker(GraphCallbackHandler):
         if turn is None:
             return
         if turn.root != run_id:
-            self.runtime.turns.leave(run_id)
-            node = self._nodes.pop(run_id, "")
-            if isinstance(outputs, Command):
-                self._node_hands_over(turn, outputs, node)
+            self._leave_node(turn, run_id, outputs)
             return
         self._unanswered(turn, raw_messages(outputs))
         if turn.paused:
@@ -115,10 +112,7 @@ class ReachTracker(GraphCallbackHandler):
         if turn is None:
             return
         if turn.root != run_id:
-            self.runtime.turns.leave(run_id)
-            node = self._nodes.pop(run_id, "")
-            if isinstance(error, ParentCommand) and error.args and isinstance(error.args[0], Command):
-                self._node_hands_over(turn, error.args[0], node)
+            self._leave_node(turn, run_id, error.args[0] if isinstance(error, ParentCommand) and error.args else None)
             return
         if isinstance(error, GraphBubbleUp) or turn.paused:
             self.runtime.turns.pause(turn)
@@ -149,6 +143,12 @@ class ReachTracker(GraphCallbackHandler):
             return
         text = f"{node!r} runs beside the human node {policy.human_node!r}: take the static edge from the tools node away"
         self.runtime.notes.add("human_node", text)
+
+    def _leave_node(self, turn: OpenTurn, run_id: UUID, output: Any) -> None:
+        self.runtime.turns.leave(run_id)
+        node = self._nodes.pop(run_id, "")
+        if isinstance(output, Command):
+            self._node_hands_over(turn, output, node)
 
     def _node_hands_over(self, turn: OpenTurn, command: Command[Any], node: str) -> None:
         """A node sent to an agent by itself; only declared receivers are agents, other targets are mere routing."""
@@ -260,8 +260,7 @@ class ReachTracker(GraphCallbackHandler):
         if kwargs.get("name") == _INVALID_TOOL:
             record.conclude_with(attempt, _UNKNOWN)
         record.settle()
-        if hands_over(output, record.tool):
-            pass_on(record, output, None)
+        handed_over(record, output, None)
         self._end_lone(record, run_id)
 
     @_guarded("seeing a tool fail")

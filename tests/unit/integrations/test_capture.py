@@ -1,7 +1,8 @@
 import pytest
 
 from agent_reach import ContractError
-from agent_reach.integrations.capture import Capture, fingerprint
+from agent_reach.checks import fingerprint
+from agent_reach.integrations.capture import Capture
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_anything_can_be_captured():
     cyclic["self"] = cyclic
     for value in (cyclic, Hostile(), {"h": Hostile()}, float("nan"), b"\xff", {1, 2}, "\ud800", {"\ud800": 1}, object()):
         Capture(True).text(value).encode("utf-8")
-        assert len(fingerprint({"v": value})) == 16
+        assert len(fingerprint({"v": value})) == (0 if value is cyclic else 16)
 
 
 def test_a_fingerprint_does_not_depend_on_the_order_of_keys():

@@ -9,7 +9,7 @@ demo: .venv/core
 	$(BIN)/agent-reach demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-long: .venv/dev
 	$(BIN)/python -m pytest -m long

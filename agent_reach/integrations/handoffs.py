@@ -59,7 +59,7 @@ def pass_on(record: CallRecord, response: Any, state: Any) -> Any:
         publish(runtime, turn, record, receiver, missing)
         return response
     receiver = receiver_of(response)
-    missing = _missing_from_command(record, receiver, response)
+    missing = missing_from_command(runtime, receiver, response, state, record.arguments)
     supplied: dict[str, Any] = {}
     policy = runtime.policy
     if missing and policy is not None and policy.supply:
@@ -106,15 +106,18 @@ def publish(
     runtime.publish(event, handle)
 
 
-def missing_from_command(runtime: Runtime, receiver: str, command: Command[Any]) -> tuple[str, ...]:
-    """What the receiver's contract requires and a command outside a tool does not give."""
-    given, messages = passed_by(command)
-    return _missing(runtime, receiver, given, said(messages))
+def missing_from_command(
+    runtime: Runtime, receiver: str, command: Command[Any], state: Any, arguments: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
+    """What the receiver's contract requires and a command does not give.
 
-
-def _missing_from_command(record: CallRecord, receiver: str, command: Command[Any]) -> tuple[str, ...]:
+    Args:
+        state: of the sender; within one graph the receiver reads it, too, merged with the update.
+        arguments: of the handoff's tool call, if one made it.
+    """
     given, messages = passed_by(command)
-    return _missing(record.runtime, receiver, [record.arguments, *given], said(messages))
+    shared = messages_in(state) if command.graph is None else []
+    return _missing(runtime, receiver, [arguments or {}, *given], said([*shared, *messages]))
 
 
 def _missing(runtime: Runtime, receiver: str, given: Sequence[Mapping[str, Any]], history: Sequence[Said]) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ class ReachTracker(GraphCallbackHandler):
         self.runtime: Runtime = getattr(reach, "runtime", reach) or default_runtime()
         self._models: dict[UUID, tuple[Any, ...]] = {}
         self._retrievals: dict[UUID, tuple[Any, ...]] = {}
-        self._nodes: dict[UUID, str] = {}
+        self._nodes: dict[UUID, tuple[str, Any]] = {}
 
     @property
     def ignore_custom_event(self) -> bool:
@@ -83,7 +83,7 @@ class ReachTracker(GraphCallbackHandler):
             if turn is not None and self.runtime.handoffs:
                 node = str((metadata or {}).get("langgraph_node", ""))
                 turn.handing_over.discard(node)
-                self._nodes[run_id] = node
+                self._nodes[run_id] = node, inputs
             return
         metadata = metadata or {}
         id = turns.session_id(metadata, {}, run_id)
@@ -146,16 +146,16 @@ class ReachTracker(GraphCallbackHandler):
 
     def _leave_node(self, turn: OpenTurn, run_id: UUID, output: Any) -> None:
         self.runtime.turns.leave(run_id)
-        node = self._nodes.pop(run_id, "")
+        node, state = self._nodes.pop(run_id, ("", None))
         if isinstance(output, Command):
-            self._node_hands_over(turn, output, node)
+            self._node_hands_over(turn, output, node, state)
 
-    def _node_hands_over(self, turn: OpenTurn, command: Command[Any], node: str) -> None:
+    def _node_hands_over(self, turn: OpenTurn, command: Command[Any], node: str, state: Any) -> None:
         """A node sent to an agent by itself; only declared receivers are agents, other targets are mere routing."""
         receiver = receiver_of(command)
         if receiver not in self.runtime.handoffs or receiver in turn.handing_over:
             return
-        missing = missing_from_command(self.runtime, receiver, command)
+        missing = missing_from_command(self.runtime, receiver, command, state)
         publish(self.runtime, turn, None, receiver, missing, sender=node)
 
     # models ---------------------------------------------------------------------------------------------------------

@@ -174,3 +174,19 @@ async def test_a_contract_given_to_the_tool_alone_is_judged_too(observed, mode):
 def test_a_handoff_tool_needs_a_receiver():
     with pytest.raises(ReachError, match="receiver"):
         Reach().handoff_tool(HandoffContract())
+
+
+@MODES
+@pytest.mark.parametrize("text", ["refund, order_id: A-1", "refund"])
+async def test_within_one_graph_the_receiver_also_reads_the_senders_state(observed, mode, text):
+    seen = observed(ROUTES)
+    built = StateGraph(MessagesState)
+    built.add_node(
+        "model", lambda state: Command(goto="orders", update={"messages": [("assistant", "over")]}), destinations=("orders",)
+    )
+    built.add_node("orders", lambda state: {"messages": [("assistant", "done")]})
+    built.add_edge(START, "model")
+    with seen.reach.session("s") as session:
+        await run(built.compile(), user(text), {"callbacks": [seen.reach.tracker]}, mode)
+    assert seen.of(Handoff)[0].missing == (() if "A-1" in text else ("order_id",))
+    assert session.score.task == (1.0 if "A-1" in text else 0.0)

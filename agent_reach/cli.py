@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
@@ -78,14 +77,16 @@ def demo(
 
 
 _COLUMNS = ("calls", "ok", "failed", "empty", "uncounted", "score", "tool", "knowledge", "task", "band")
+_HEADERS = {"failed": "fail", "uncounted": "other", "knowledge": "know."}
 _COLOURS = {"healthy": "green", "degraded": "yellow", "broken": "red"}
 
 
 def _print_scores(total: dict[str, Any], sessions: list[dict[str, Any]], rows: int) -> None:
-    table = Table(title=f"{len(sessions)} sessions", title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("session", overflow="ellipsis", no_wrap=True, max_width=24)
+    noun = "session" if len(sessions) == 1 else "sessions"
+    table = Table(title=f"{len(sessions)} {noun}", title_justify="left", box=None, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("session", overflow="ellipsis", no_wrap=True, max_width=18)
     for column in _COLUMNS:
-        table.add_column(column, justify="left" if column == "band" else "right", no_wrap=True)
+        table.add_column(_HEADERS.get(column, column), justify="left" if column == "band" else "right", no_wrap=True)
     ranked = sorted(sessions, key=lambda s: (s["score"] is None, s["score"]))
     for session in ranked[: rows or None]:
         table.add_row(escape(session["session"]), *_cells(session))

@@ -1,7 +1,7 @@
 """What one tool call costs: the full set of agent-reach against a bare span and four tracers, in one run.
 
 Every mode runs in a process of its own, in shuffled rounds; the figure is the median over rounds of the difference between a
-mode's median call and that of the mode `none` in the same round. Usage: overhead.py [--rounds N] [--calls N]
+mode's median call and that of the mode `none` in the same round. Usage: overhead.py [--rounds N] [--calls N] [--loop N]
 """
 
 from __future__ import annotations
@@ -107,13 +107,21 @@ def set_up_peer(mode, provider):
     return []
 
 
-def measure(mode, calls):
-    """Median microseconds of one graph run with one tool call."""
+def measure(mode, calls, loop):
+    """Median microseconds a tool call, of graph runs with `loop` calls one after another."""
     from langchain_core.messages import AIMessage, HumanMessage
     from langchain_core.tools import tool
     from langgraph.graph import END, START, MessagesState, StateGraph
 
     make_node, callbacks = set_up(mode)
+
+    def ask(number):
+        asked = {"name": "lookup", "args": {"order_id": "A-1"}, "id": f"call-{number}", "type": "tool_call"}
+        return AIMessage("", tool_calls=[asked])
+
+    async def think(state):
+        done = len(state["messages"]) // 2
+        return {"messages": [ask(done) if done < loop else AIMessage("It has shipped.")]}
 
     @tool
     async def lookup(order_id: str) -> dict:
@@ -127,22 +135,24 @@ def measure(mode, calls):
 
     graph = StateGraph(MessagesState)
     graph.add_node("tools", make_node([lookup, lookup_cache]))
-    graph.add_edge(START, "tools")
-    graph.add_edge("tools", END)
+    graph.add_node("think", think)
+    graph.add_edge(START, "think" if loop > 1 else "tools")
+    graph.add_conditional_edges("think", lambda state: "tools" if state["messages"][-1].tool_calls else END)
+    graph.add_edge("tools", "think" if loop > 1 else END)
     app = graph.compile()
-    config = {"callbacks": callbacks}
-    asked = {"name": "lookup", "args": {"order_id": "A-1"}, "id": "call-1", "type": "tool_call"}
-    state = {"messages": [HumanMessage("Where is my order?"), AIMessage("", tool_calls=[asked])]}
+    config = {"callbacks": callbacks, "recursion_limit": 1_000}
+    first = [HumanMessage("Where is my order?")] if loop > 1 else [HumanMessage("Where is my order?"), ask(0)]
+    state = {"messages": first}
 
     async def run():
-        for _ in range(200):
+        for _ in range(max(20, 200 // loop)):
             await app.ainvoke(state, config)
         times = []
-        for _ in range(calls):
+        for _ in range(calls // loop):
             begun = time.perf_counter_ns()
             await app.ainvoke(state, config)
             times.append(time.perf_counter_ns() - begun)
-        return statistics.median(times) / 1000
+        return statistics.median(times) / 1000 / loop
 
     return asyncio.run(run())
 
@@ -153,9 +163,10 @@ def main():
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--modes", default="")
     parser.add_argument("--mode")
+    parser.add_argument("--loop", type=int, default=1, help="tool calls one after another in one graph run")
     options = parser.parse_args()
     if options.mode:
-        print(json.dumps(measure(options.mode, options.calls)))
+        print(json.dumps(measure(options.mode, options.calls, options.loop)))
         return
     modes = options.modes.split(",") if options.modes else [*OURS, *PEERS]
     rows = {mode: [] for mode in modes}
@@ -164,7 +175,7 @@ def main():
         random.Random(number).shuffle(order)
         medians = {}
         for mode in order:
-            call = [sys.executable, __file__, "--mode", mode, "--calls", str(options.calls)]
+            call = [sys.executable, __file__, "--mode", mode, "--calls", str(options.calls), "--loop", str(options.loop)]
             done = subprocess.run(call, capture_output=True, text=True)
             if done.returncode:
                 print(

@@ -7,15 +7,24 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 REQUEST_TYPE: Final = "agent_reach.human"
+_CHECK: Final = "Whether it took effect is not known: look before doing it again. "
 
 
 def request(
-    *, tool: str, call_id: str, arguments: dict[str, Any], status: str, tried: Sequence[tuple[str, str]], obtained: str
+    *,
+    tool: str,
+    call_id: str,
+    arguments: dict[str, Any],
+    status: str,
+    tried: Sequence[tuple[str, str]],
+    obtained: str,
+    uncertain: bool = False,
 ) -> dict[str, Any]:
     """The value that the graph is interrupted with: what was wanted, what was tried, what failed and why.
 
     Args:
         obtained: what the tool gave all the same, such as the text of an empty result.
+        uncertain: the tool may have taken effect.
     """
     lines = "; ".join(f"{name}: {why}" for name, why in tried) or "nothing could be tried"
     return {
@@ -26,7 +35,8 @@ def request(
         "status": status,
         "tried": [{"tool": name, "reason": why} for name, why in tried],
         "obtained": obtained,
-        "question": f"The agent needs `{tool}` and did not get it ({lines}). What should it be told?",
+        "uncertain": uncertain,
+        "question": f"The agent needs `{tool}` and did not get it ({lines}). {_CHECK if uncertain else ''}What should it be told?",
     }
 
 

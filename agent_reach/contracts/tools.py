@@ -45,7 +45,7 @@ class ToolContract(Declaration):
         envelope: tells whether a result is an error envelope, instead of the built-in rule.
         error_prose, empty_prose: read "Error: …" and "No results found." as failure and empty.
         baseline_ms: normal latency; over three times that is `slow`.
-        timeout_s: after which an async attempt is given up.
+        timeout_s: after which an attempt of an async tool is given up; a sync body cannot be stopped.
         cost: of one execution, in any unit (see `Compensation.cost_budget`).
         alternates: tools that can stand in, in order.
     """

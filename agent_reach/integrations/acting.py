@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from agent_reach.compensate import Climb, Execute, Outcome, ServeSnapshot, Settled, adrive, climb, drive
 from agent_reach.compensate.human import describe, request
-from agent_reach.compensate.ladder import is_short
+from agent_reach.compensate.ladder import UNCERTAIN, is_short
 from agent_reach.integrations.attempts import Attempt
 from agent_reach.integrations.calls import CallRecord
 from agent_reach.integrations.judge import MISSING
@@ -246,6 +246,7 @@ def _ask(record: CallRecord, attempt: Attempt | None, settled: Settled) -> Any:
         status=settled.outcome.finding.status,
         tried=settled.tried,
         obtained=obtained,
+        uncertain=settled.outcome.finding.fail_cause in UNCERTAIN and not record.runtime.routes.contract(record.tool).repeatable,
     )
     failed = error is not None or settled.outcome.finding.status == "fail"
     message = human_message(record.tool, record.call_id, obtained or describe(settled.tried), asked, failed=failed)

@@ -71,6 +71,7 @@ class CallRecord:
         self.tool, self.call_id, self.agent, self.key = clean(tool), call_id, agent or turn.agent, key
         self.arguments: dict[str, Any] = arguments if isinstance(arguments, dict) else {"input": arguments}
         self.started = runtime.clock()
+        turn.count += 1
         parent = runtime.current.get()
         outer: Any = parent if parent is not None and parent.turn is turn else turn
         self.parent = outer.handle.id

@@ -111,6 +111,7 @@ class Once:
             status="unknown",
             tried=[(record.tool, "started, then the process ended: whether it took effect is not known")],
             obtained="",
+            uncertain=True,
         )
         text = f"[agent_reach: `{record.tool}` was started and the process ended; whether it took effect is not known]"
         return human_message(record.tool, record.call_id, text, asked, failed=True)

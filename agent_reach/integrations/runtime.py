@@ -93,6 +93,12 @@ class Runtime:
             self.notes.add("classifier", "the intent classifier raised; the turn has no intent of its own", error)
             return None
 
+    def known_intent(self, intent: str) -> str:
+        """An intent that the user named; one that is in no route table is noted, since it is likely misspelt."""
+        if intent and self.routes.intents and intent not in self.routes.intents:
+            self.notes.add("unknown_intent", f"intent {intent!r} is not in the route table ({', '.join(self.routes.intents)})")
+        return intent
+
     def substitutes(self, intent: str, tool: str) -> list[tuple[Alternate, ToolContract]]:
         """Tools that can stand in and exist here."""
         found = []
@@ -158,9 +164,13 @@ class Runtime:
         if turn is not None:
             return turn
         metadata, configurable = config.get("metadata") or {}, config.get("configurable") or {}
-        id = self.turns.session_id(metadata, configurable, getattr(manager, "parent_run_id", None))
+        run = getattr(manager, "parent_run_id", None)
+        id = self.turns.session_id(metadata, configurable, run)
         message, users = text()
-        return self.turns.unseen(id, text=message, agent=agent, users=users)
+        turn = self.turns.unseen(id, text=message, agent=agent, users=users)
+        if run is not None and id == str(run):
+            self.turns.nameless(id)
+        return turn
 
 
 class Baselines:

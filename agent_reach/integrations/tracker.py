@@ -117,9 +117,9 @@ class ReachTracker(GraphCallbackHandler):
         if isinstance(error, GraphBubbleUp) or turn.paused:
             self.runtime.turns.pause(turn)
             return
-        self._end(turn, "abandoned")
+        self._end(turn, "abandoned", failed=isinstance(error, Exception))
 
-    def _end(self, turn: OpenTurn, outcome: Any) -> None:
+    def _end(self, turn: OpenTurn, outcome: Any, *, failed: bool = False) -> None:
         for run in [run for run, record in self.runtime.open_runs.items() if record.turn is turn]:
             record = self.runtime.open_runs.pop(run)
             record.attempts.clear()
@@ -127,7 +127,7 @@ class ReachTracker(GraphCallbackHandler):
         for run in turn.runs:
             self._nodes.pop(run, None)
         own_session = turn.session.id == str(turn.root)
-        self.runtime.turns.end(turn, outcome)
+        self.runtime.turns.end(turn, outcome, failed=failed)
         if own_session:
             self.runtime.evaluator.end(turn.session)
 

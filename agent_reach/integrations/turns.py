@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Mapping
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from agent_reach.integrations.runtime import Runtime
 
 _FRAGMENTS_KEPT = 50
+_NAMELESS_KEPT = 128
+_CALLS_A_TURN = 1_000
+"""Where nothing signals the end of a turn, it ends after so many calls."""
 
 
 class OpenTurn:
@@ -37,12 +41,14 @@ class OpenTurn:
         human_step: the graph's step in which a human node runs.
         handing_over: receivers of handoffs that have not started yet.
         fragments: texts of retrieved fragments that entered the context.
+        count: calls that were opened in it.
         reply: the newest final text of a model, `calls` whether it asked for tools instead.
     """
 
     __slots__ = (
-        "agent", "asked", "calls", "deferred", "fragments", "handing_over", "handle", "human_step", "offered", "paused",
-        "published", "ref", "reply", "returned_directly", "root", "runs", "session", "started", "supply_asked", "user", "users",
+        "agent", "asked", "calls", "count", "deferred", "fragments", "handing_over", "handle", "human_step", "offered",
+        "paused", "published", "ref", "reply", "returned_directly", "root", "runs", "session", "started", "supply_asked", "user",
+        "users",
     )  # fmt: skip
 
     def __init__(
@@ -52,7 +58,7 @@ class OpenTurn:
         self.started, self.user, self.root = started, user, root
         self.paused = self.calls = self.returned_directly = False
         self.reply = ""
-        self.users = 0
+        self.users = self.count = 0
         self.human_step: int | None = None
         self.runs: set[UUID] = set()
         self.offered: dict[str, tuple[str, ...]] = {}
@@ -107,6 +113,7 @@ class Turns:
         self._by_run: dict[UUID, OpenTurn] = {}
         self._by_session: dict[str, OpenTurn] = {}
         self.handles: dict[str, Handle] = {}
+        self._nameless: deque[str] = deque()
         runtime.evaluator.before_end(self._end_open_turn)
 
     # runs -----------------------------------------------------------------------------------------------------------
@@ -154,7 +161,7 @@ class Turns:
         if resumes and session.paused is not None:
             ref = session.paused
         else:
-            ref = session.begin_turn((scope.intent if scope else "") or runtime.classify(text))
+            ref = session.begin_turn((runtime.known_intent(scope.intent) if scope else "") or runtime.classify(text))
         session.paused = None
         agent = (scope.agent if scope else "") or agent or "agent"
         started = runtime.clock()
@@ -194,11 +201,22 @@ class Turns:
     def unseen(self, id: str, *, text: str, agent: str, users: int) -> OpenTurn:
         """The turn of a call when no tracker saw its root run: a new one whenever the user has written more."""
         turn = self._by_session.get(id)
-        if turn is not None and (turn.root is not None or users <= turn.users):
+        if turn is not None and (turn.root is not None or (users <= turn.users and turn.count < _CALLS_A_TURN)):
             return turn
         turn = self.begin(id, text=text, agent=agent, root=None)
         turn.users = users
         return turn
+
+    def nameless(self, id: str) -> None:
+        """A session that only has its run for a name goes on in no other run: once enough came after it, it is over."""
+        with self._lock:
+            if self._nameless and self._nameless[-1] == id:
+                return
+            self._nameless.append(id)
+            oldest = self._nameless.popleft() if len(self._nameless) > _NAMELESS_KEPT else None
+        session = self._runtime.evaluator.find(oldest) if oldest else None
+        if session is not None and not session.ended:
+            self._runtime.evaluator.end(session)
 
     # end ------------------------------------------------------------------------------------------------------------
 
@@ -210,8 +228,8 @@ class Turns:
             return "abandoned"
         return "asked" if asks_user(turn.reply) else "answered"
 
-    def end(self, turn: OpenTurn, outcome: TurnOutcome) -> None:
-        """Close the turn and its span."""
+    def end(self, turn: OpenTurn, outcome: TurnOutcome, *, failed: bool = False) -> None:
+        """Close the turn and its span; `failed` when an error ended it rather than somebody who went away."""
         with self._lock:
             if self._by_session.get(turn.session.id) is turn:
                 del self._by_session[turn.session.id]
@@ -228,7 +246,7 @@ class Turns:
             latency=max(0, now - turn.started),
             id=turn.handle.id,
             agent=turn.agent,
-            status="cancelled" if outcome == "abandoned" else "ok",
+            status="fail" if failed else "cancelled" if outcome == "abandoned" else "ok",
             outcome=outcome,
             used=cited(turn.fragments, turn.reply) if answered else -1,
             user=runtime.payload(turn.user),

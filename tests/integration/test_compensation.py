@@ -133,6 +133,8 @@ async def test_a_person_is_asked_after_all_calls_ran_once_and_no_tool_runs_again
     config = {"configurable": {"thread_id": "t"}, "callbacks": [seen.reach.tracker]}
     state = await run(app, user(), config, mode)
     first = state["__interrupt__"][0].value
+    assert first["uncertain"]
+    assert "Whether it took effect is not known" in first["question"]
     assert (first["tool"], first["arguments"], first["tried"]) == (
         "charge",
         {"amount": 1},

@@ -13,7 +13,7 @@ from langgraph.prebuilt import ToolNode
 from opentelemetry import trace
 
 from agent_reach import Compensation, Reach, Routes
-from agent_reach.events import ToolCall
+from agent_reach.events import ToolCall, Turn
 from agent_reach.store.lines import read_events
 from tests.integration.agents import ask, graph, run, tool_texts, user
 
@@ -241,3 +241,18 @@ def test_alternates_that_do_not_exist_here_are_noted(observed):
     seen = observed({"tools": {"empty": {"read_only": True, "alternates": ["elsewhere"]}}}, compensation=Compensation(backoff=0.0))
     graph(seen.reach.tool_node([empty]), [ask(("empty", {"x": 1})), "done"]).invoke(user(), {})
     assert seen.reach.notes.counts["unknown_alternate"] == 1
+
+
+def test_a_turn_that_an_error_ended_is_a_failure_and_a_misspelt_intent_is_noted(observed):
+    @tool
+    def boom(x: int) -> str:
+        """Raise."""
+        raise ValueError("boom")
+
+    seen = observed({"intents": {"order": {"steps": [["boom"]]}}})
+    with seen.reach.session("s", intent="ordr"), pytest.raises(ValueError, match="boom"):
+        graph(seen.reach.tool_node([boom]), [ask(("boom", {"x": 1})), "done"]).invoke(user(), {"callbacks": [seen.reach.tracker]})
+    [turn] = seen.of(Turn)
+    assert (turn.outcome, turn.status) == ("abandoned", "fail")
+    assert [s.status.status_code.name for s in seen.spans if s.name.startswith("invoke_agent")] == ["ERROR"]
+    assert seen.reach.notes.counts["unknown_intent"] == 1

@@ -24,7 +24,7 @@ format: .venv/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/dev
+bench: .venv/dev  # the figures of benchmarks/RESULTS.md
 	$(BIN)/pip install --quiet -e '.[peers]'
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/score_airline.py

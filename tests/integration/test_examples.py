@@ -47,7 +47,7 @@ SHOWN = {
         "  KnowledgeReach 0.75 (degraded)",
     ],
     "07_human_handoff": [
-        "paused: The agent needs `refund` and did not get it (refund: timeout). What should it be told?",
+        "paused: The agent needs `refund` and did not get it (refund: timeout). Whether it took effect is not known: look before doing it again. What should it be told?",
         "   tool: I checked with the bank: 49 EUR were paid back.",
         "the tool ran 1 time(s)",
         "refund: fail (timeout), settled by: human",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,6 +77,66 @@ def demo(
     from agent_reach.demo import run_demo
 
     run_demo(Console(), model=model, otlp=otlp, store=store)
+
+
+@app.command()
+def serve(
+    data: Annotated[Path, typer.Option(help="Folder of the database; made if need be.")] = Path("agent-reach-data"),
+    store: Annotated[str, typer.Option(help="clickhouse://user@host:8123/ instead of the database in the folder.")] = "",
+    host: Annotated[str, typer.Option(help="Address to listen on; others than loopback need AGENT_REACH_TOKEN.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port of the panel.")] = 4319,
+    http_port: Annotated[int, typer.Option(help="Port of OTLP over HTTP.")] = 4318,
+    grpc_port: Annotated[int, typer.Option(help="Port of OTLP over gRPC.")] = 4317,
+    ttl_days: Annotated[int, typer.Option(min=1, help="Days after which spans are dropped.")] = 30,
+    routes: Annotated[Path | None, typer.Option(help="A route table: gives the weights and thresholds of the scores.")] = None,
+    alerts: Annotated[Path | None, typer.Option(help="Alert rules.")] = None,
+) -> None:
+    """Take spans in over OTLP, keep them, and show them on a live panel."""
+    with _server_parts():
+        from agent_reach.server.alerts import Rules
+        from agent_reach.server.run import serve_until_stopped
+        from agent_reach.server.service import Options
+    options = Options(
+        data=data,
+        store=store,
+        host=host,
+        port=port,
+        http_port=http_port,
+        grpc_port=grpc_port,
+        token=os.environ.get("AGENT_REACH_TOKEN", ""),
+        ttl_days=ttl_days,
+        routes=Routes.load(routes) if routes else Routes(),
+        rules=Rules.load(alerts) if alerts else Rules(),
+    )
+    serve_until_stopped(options, _err)
+
+
+@contextlib.contextmanager
+def _server_parts() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ReachError(f"this command needs {error.name}: pip install 'agent-reach-sdk[serve]'") from error
+
+
+clickhouse = typer.Typer(no_args_is_help=True, help="For those who run ClickHouse themselves.")
+app.add_typer(clickhouse, name="clickhouse")
+
+
+@clickhouse.callback()
+def _clickhouse() -> None:
+    """For those who run ClickHouse themselves."""
+
+
+@clickhouse.command()
+def ddl(
+    cluster: Annotated[str, typer.Option(help="Name of a cluster: tables are Replicated, with Distributed ones in front.")] = "",
+    ttl_days: Annotated[int, typer.Option(min=1, help="Days after which rows are dropped.")] = 30,
+) -> None:
+    """Print the schema as SQL."""
+    from agent_reach.store.schema import script
+
+    typer.echo(script(cluster=cluster, ttl_days=ttl_days))
 
 
 _COLUMNS = ("calls", "ok", "failed", "empty", "uncounted", "score", "tool", "knowledge", "task", "band")

@@ -3,7 +3,11 @@
 ReachError
 ├── ContractError        a route table or contract is wrong: file, line, key and what was expected
 ├── FormatError          a recorded conversation cannot be read: file, record and key
-└── SchemaVersionError   an event was written by a newer version of this package
+├── SchemaVersionError   an event was written by a newer version of this package
+├── StoreError           the store cannot be opened, read or written
+│   ├── StoreFull            no room now: the sender is asked to try again later
+│   └── UnreadableSegment    accepted spans that the store cannot read
+└── RequestError         an OTLP request is refused: its HTTP status, and what was wrong
 """
 
 from __future__ import annotations
@@ -56,3 +60,28 @@ class SchemaVersionError(ReachError):
             f"event schema version {found!r} is not readable here (this agent-reach-sdk reads up to {known}); "
             "upgrade agent-reach-sdk, or read the file with the version that wrote it"
         )
+
+
+class StoreError(ReachError):
+    """The store cannot be opened, read or written."""
+
+
+class StoreFull(StoreError):
+    """There is no room now; the sender is asked to try again later."""
+
+
+class UnreadableSegment(StoreError):
+    """Accepted spans that the store cannot read; trying again is no use."""
+
+
+class RequestError(ReachError):
+    """An OTLP request is refused; nothing of it was kept.
+
+    Args:
+        status: HTTP status code.
+        message: what was wrong.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)

@@ -1,0 +1,1 @@
+"""`agent-reach serve`: OTLP in, a panel out."""

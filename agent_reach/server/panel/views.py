@@ -1,0 +1,256 @@
+"""What each page shows: rows of the named queries, read as scores and laid out."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from agent_reach.contracts import Routes
+from agent_reach.server.figures import added, figures_of
+from agent_reach.server.panel import charts
+from agent_reach.server.panel.filters import Filters
+from agent_reach.store.port import Row, Store
+
+Page = dict[str, Any]
+
+_LINKS: Final = ("tool", "knowledge", "task")
+_RUNGS: Final = ("retries", "reroutes", "snapshots", "humans")
+_EVENTS_SHOWN: Final = 2_000
+_SESSIONS_SHOWN: Final = 100
+_FEW: Final = 30
+
+
+class Views:
+    """Pages by name.
+
+    Args:
+        store: answers the queries.
+        routes: weights and thresholds of the scores.
+        clock: seconds since 1970.
+    """
+
+    def __init__(self, store: Store, routes: Routes, clock: Callable[[], float]) -> None:
+        self._store, self._routes, self._clock = store, routes, clock
+        self._pool = ThreadPoolExecutor(3, "agent-reach-query")
+
+    def _select(self, filters: Filters, **queries: Mapping[str, Any]) -> dict[str, list[Row]]:
+        """Several queries at once, all with the same filters."""
+        shared = filters.parameters(self._clock())
+        asked = {name: self._pool.submit(self._store.select, name, **shared, **more) for name, more in queries.items()}
+        return {name: future.result() for name, future in asked.items()}
+
+    def choices(self, filters: Filters) -> Row:
+        """What the filters can be set to."""
+        row = self._select(filters, choices={})["choices"][0]
+        return {key: sorted(value for value in values if value) for key, values in row.items()}
+
+    # now ------------------------------------------------------------------------------------------------------------
+
+    def now(self, filters: Filters) -> Page:
+        """Which agent is broken, on which link, since when, and what was done."""
+        found = self._select(filters, agents={}, fleet={}, curves={"bucket": filters.bucket}, versions={}, failures={"limit": 15})
+        fleet = added(found["agents"])
+        window = filters.window(self._clock())
+        curves = self._curves(found["curves"], filters, window, [(row["at"], row["version"]) for row in found["versions"]])
+        return {
+            "fleet": figures_of(fleet, self._routes),
+            "strip": self._strip(fleet, found["fleet"][0], filters),
+            "agents": self._ranking(found["agents"], found["curves"]),
+            "curves": {link: curves(link) for link in _LINKS},
+            "failures": [explain(row) for row in found["failures"]],
+            "thresholds": self._routes.thresholds,
+        }
+
+    def _strip(self, fleet: Row, distinct: Row, filters: Filters) -> Row:
+        calls = fleet.get("calls", 0)
+        return {
+            "sessions": distinct["sessions"],
+            "calls": calls,
+            "calls_minute": calls / filters.minutes,
+            "empty": fleet.get("empty", 0) / calls if calls else None,
+            "rungs_minute": sum(fleet.get(rung, 0) for rung in _RUNGS) / filters.minutes,
+            "taken_at": distinct["taken_at"],
+        }
+
+    def _ranking(self, agents: list[Row], points: list[Row]) -> list[Row]:
+        series: dict[str, list[float | None]] = defaultdict(list)
+        for row in points:
+            series[row["agent"]].append(figures_of(row, self._routes).total)
+        ranked = [
+            {**row, "figures": figures_of(row, self._routes), "spark": charts.sparkline(series[row["agent"]])} for row in agents
+        ]
+        return sorted(ranked, key=lambda row: (row["figures"].total is None, row["figures"].total or 0.0, row["agent"]))
+
+    def _curves(
+        self, rows: Iterable[Row], filters: Filters, window: tuple[float, float], marks: list[tuple[float, str]]
+    ) -> Callable[[str], charts.Curve]:
+        buckets: dict[float, list[Row]] = defaultdict(list)
+        for row in rows:
+            buckets[row["at"]].append(row)
+        sums = [(at, added(inside)) for at, inside in sorted(buckets.items())]
+        figures = [(at, figures_of(total, self._routes)) for at, total in sums]
+
+        def of(link: str) -> charts.Curve:
+            points = [(at, getattr(row, link), row.n[link]) for at, row in figures]
+            return charts.curve(points, window, filters.bucket, self._routes.thresholds, marks)
+
+        return of
+
+    # sessions ---------------------------------------------------------------------------------------------------------
+
+    def sessions(self, filters: Filters) -> Page:
+        """The sessions seen last."""
+        more = {"limit": _SESSIONS_SHOWN, "broken": bool(filters.broken), "search": filters.search}
+        return {"sessions": self._select(filters, sessions=more)["sessions"]}
+
+    def session(self, id: str, chosen: str) -> Page | None:
+        """One session on a time axis; None when the store does not hold it.
+
+        Args:
+            id: of the session.
+            chosen: id of the event to show in full.
+        """
+        events = self._store.select("session_events", session=id, limit=_EVENTS_SHOWN)
+        if not events:
+            return None
+        scores = self._store.select("session", session=id)
+        explained = [explain(event) for event in events]
+        first = next((event for event in explained if event["short"]), None)
+        event = next((event for event in explained if event["id"] == chosen), None)
+        return {
+            "session": scores[0],
+            "events": explained,
+            "timeline": charts.timeline([e for e in events if e["kind"] != "unit"]),
+            "first": first,
+            "event": event,
+            "detail": self._detail(event) if event else None,
+            "cut": len(events) == _EVENTS_SHOWN,
+        }
+
+    def _detail(self, event: Row) -> Row | None:
+        spans = self._store.select("span", trace=event["trace"], id=event["id"])
+        if not spans:
+            return None
+        span = spans[0]
+        attributes = span["attributes"]
+        return {
+            "span": span,
+            "offered": as_list(event["offered"]),
+            "expected": as_list(event["expected"]),
+            "arguments": attributes.get("gen_ai.tool.call.arguments", ""),
+            "result": attributes.get("gen_ai.tool.call.result", "") or attributes.get("agent_reach.knowledge.fragments", ""),
+            "inside": list(zip(span["event_names"], span["event_attributes"], strict=True)),
+        }
+
+    # the other views --------------------------------------------------------------------------------------------------
+
+    def intents(self, filters: Filters) -> Page:
+        """Which intents do not get the tool that they need."""
+        found = self._select(filters, heat={}, tools={}, failures={"limit": 200})
+        misses = [explain(row) for row in found["failures"] if row["verdict"] == "miss"][:30]
+        cells = [{**row, "few": row["n"] < _FEW} for row in found["heat"]]
+        return {
+            "cells": cells,
+            "buckets": sorted({row["turns"] for row in cells}),
+            "grid": _grid(cells),
+            "tools": found["tools"],
+            "misses": misses,
+        }
+
+    def knowledge(self, filters: Filters) -> Page:
+        """Whether what was retrieved was needed, and used."""
+        found = self._select(filters, curves={"bucket": filters.bucket}, sources={}, positions={}, used={})
+        window = filters.window(self._clock())
+        buckets: dict[float, list[Row]] = defaultdict(list)
+        for row in found["curves"]:
+            buckets[row["at"]].append(row)
+        sums = [(at, added(rows)) for at, rows in sorted(buckets.items())]
+
+        def of(key: str) -> charts.Curve:
+            points = [(at, s[key] / s["retrievals"] if s["retrievals"] else None, int(s["retrievals"])) for at, s in sums]
+            return charts.curve(points, window, filters.bucket, self._routes.thresholds)
+
+        curves = {"recall": of("recall_sum"), "semantic hit": of("hit_sum")}
+        admitted = sum(row["admitted"] for row in found["sources"])
+        return {
+            "curves": curves,
+            "sources": found["sources"],
+            "positions": found["positions"],
+            "used": found["used"][0],
+            "admitted": admitted,
+        }
+
+    def compensation(self, filters: Filters) -> Page:
+        """What was tried, and what it saved."""
+        found = self._select(filters, rungs={}, tools={}, minutes_of_hour={})
+        by_tool: dict[str, dict[int, int]] = defaultdict(dict)
+        for row in found["minutes_of_hour"]:
+            by_tool[row["tool"]][row["minute"]] = row["failed"]
+        most = max((row["failed"] for row in found["minutes_of_hour"]), default=1)
+        rungs = {row["rung"]: row for row in found["rungs"]}
+        short = sum(row["calls"] for row in found["rungs"])
+        tools = [row for row in found["tools"] if row["first_short"] or row["refused"]]
+        return {"rungs": rungs, "short": short, "tools": tools, "minutes": dict(by_tool), "most": most}
+
+
+def _grid(cells: list[Row]) -> dict[str, dict[str, dict[str, Row]]]:
+    """Cells by intent, needed tool and turn bucket."""
+    grid: dict[str, dict[str, dict[str, Row]]] = defaultdict(lambda: defaultdict(dict))
+    for cell in cells:
+        grid[cell["intent"]][cell["needed"]][cell["turns"]] = cell
+    return grid
+
+
+def as_list(text: str) -> list[str]:
+    """A JSON array that a span attribute holds; anything else is one item."""
+    if not text:
+        return []
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return [text]
+    return [str(item) for item in value] if isinstance(value, list) else [text]
+
+
+# events in words ------------------------------------------------------------------------------------------------------
+
+_DONE: Final = {"retry": "retry", "reroute": "reroute", "snapshot": "snapshot", "human": "human"}
+
+
+def explain(event: Row) -> Row:
+    """The event with `link`, `what`, `cause`, `done`, and whether it fell `short`."""
+    kind = event["kind"]
+    if kind == "handoff":
+        missing = as_list(event["missing"])
+        words = ("task", event["receiver"], f"missing: {', '.join(missing)}" if missing else "", bool(missing))
+    elif kind == "retrieval":
+        short = event["ideal"] > 0 and event["relevant"] < event["ideal"]
+        cause = event["fail_cause"] or f"{event['relevant']} of {event['ideal']} needed, {event['retrieved']} retrieved"
+        words = ("knowledge", event["source"], cause, short)
+    elif kind in ("tool_call", "tool_attempt"):
+        short = event["status"] in ("fail", "empty_alias") or event["verdict"] == "miss"
+        words = ("tool", event["tool"], _cause(event), short)
+    else:
+        words = ("", event["agent"], event.get("outcome", ""), False)
+    link, what, cause, short = words
+    return {**event, "link": link, "what": what, "cause": cause, "short": short, "done": _done(event)}
+
+
+def _cause(event: Row) -> str:
+    if event["status"] == "fail":
+        return event["fail_cause"] or "fail"
+    if event["status"] == "empty_alias":
+        return f"empty: {event['empty_kind']}" if event["empty_kind"] else "empty"
+    if event["verdict"] == "miss":
+        return "another tool was needed"
+    return event["first_status"] if event["first_status"] != "ok" else ""
+
+
+def _done(event: Row) -> str:
+    rung = _DONE.get(event["rung"], "")
+    if rung and event["served_by"]:
+        return f"{rung} → {event['served_by']}"
+    return rung

@@ -1,0 +1,110 @@
+-- Weights and thresholds of the scores, as the newest `agent-reach serve` or `clickhouse ddl` set them.
+CREATE TABLE IF NOT EXISTS reach_settings$local $on_cluster (
+    `set` DateTime64(3) DEFAULT now64(3),
+    `tool` Float64, `knowledge` Float64, `task` Float64,
+    `taken_penalty` Float64,
+    `absent_full` Bool COMMENT 'an absent link counts as 1 instead of giving its weight away',
+    `healthy` Float64, `degraded` Float64
+) ENGINE = $merge_tree ORDER BY set;
+
+$distributed reach_settings BY rand();
+
+INSERT INTO reach_settings (set, tool, knowledge, task, taken_penalty, absent_full, healthy, degraded)
+SELECT toDateTime64(0, 3), 0.4, 0.3, 0.3, 0.2, false, 0.9, 0.75 WHERE (SELECT count() FROM reach_settings) = 0;
+
+-- What each event adds to every figure (definitions, section 2). All of it adds up, so any GROUP BY gives a true figure.
+CREATE VIEW IF NOT EXISTS reach_counts $on_cluster AS
+WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS penalty
+SELECT
+    time, toStartOfMinute(time) AS minute, kind, session, service, agent, intent, version, stored,
+    -- ToolReach: Σ needs × max(0, reached / needs − penalty × taken) over Σ needs
+    closes AND kind IN ('turn', 'unit') AS closed,
+    if(closed, needs, 0) AS needs_n,
+    if(closed, reached, 0) AS reached_n,
+    if(closed AND needs > 0, needs * greatest(0., reached / needs - ifNull(penalty, 0.2) * taken), 0.) AS tool_sum,
+    if(closed AND needs > 0, needs * greatest(0., first_reached / needs - ifNull(penalty, 0.2) * taken), 0.) AS first_sum,
+    if(closed, taken, 0) AS taken_n,
+    closed AND guessed AS guessed_n,
+    closed AND abnormal AS abnormal_n,
+    -- KnowledgeReach: mean of 0.5 × Recall + 0.5 × SemanticHit
+    kind = 'retrieval' AND status IN ('ok', 'empty_alias', 'fail') AND ideal > 0 AS retrieval_n,
+    if(retrieval_n AND retrieved > 0,
+       (least(relevant, ideal) * retrieved + admitted * ideal) / (2 * ideal * retrieved), 0.) AS knowledge_sum,
+    if(retrieval_n, least(relevant, ideal) / ideal, 0.) AS recall_sum,
+    if(retrieval_n AND retrieved > 0, admitted / retrieved, 0.) AS hit_sum,
+    -- TaskReach: complete handoffs over handoffs
+    kind = 'handoff' AS handoff_n,
+    handoff_n AND missing IN ('', '[]') AS complete_n,
+    kind = 'tool_call' AS call_n,
+    call_n AND status = 'ok' AS ok_n,
+    call_n AND status = 'fail' AS fail_n,
+    call_n AND status = 'empty_alias' AS empty_n,
+    call_n AND status NOT IN ('ok', 'fail', 'empty_alias', 'handoff') AS uncounted_n,
+    call_n AND rung = 'retry' AS retry_n,
+    call_n AND rung = 'reroute' AS reroute_n,
+    call_n AND rung = 'snapshot' AS snapshot_n,
+    call_n AND rung = 'human' AS human_n,
+    kind = 'turn' AS turn_n
+FROM reach_events FINAL;
+
+-- Minute snapshots by agent, intent and route version; `agent-reach serve` refreshes those that changed every 30 seconds.
+CREATE TABLE IF NOT EXISTS reach_minutes$local $on_cluster (
+    `minute` DateTime('UTC'),
+    `agent` LowCardinality(String),
+    `intent` LowCardinality(String),
+    `version` LowCardinality(String),
+    `needs` UInt64, `reached` UInt64, `tool_sum` Float64, `first_sum` Float64, `taken` UInt64,
+    `closed` UInt64, `guessed` UInt64, `abnormal` UInt64,
+    `retrievals` UInt64, `knowledge_sum` Float64, `recall_sum` Float64, `hit_sum` Float64,
+    `handoffs` UInt64, `complete` UInt64,
+    `calls` UInt64, `ok` UInt64, `failed` UInt64, `empty` UInt64, `uncounted` UInt64,
+    `retries` UInt64, `reroutes` UInt64, `snapshots` UInt64, `humans` UInt64,
+    `turns` UInt64,
+    `sessions` AggregateFunction(uniq, String),
+    `broken` AggregateFunction(uniq, String) COMMENT 'sessions with a link that was not fully reached',
+    `taken_at` DateTime64(3)
+) ENGINE = $replacing_minutes
+PARTITION BY toYYYYMM(minute)
+ORDER BY (minute, agent, intent, version)
+TTL minute + toIntervalDay($ttl_days);
+
+$distributed reach_minutes BY cityHash64(agent);
+
+-- Scores of each session, closed units only.
+CREATE VIEW IF NOT EXISTS reach_sessions $on_cluster AS
+WITH
+    (SELECT (tool, knowledge, task, absent_full, healthy, degraded) FROM reach_settings ORDER BY set DESC LIMIT 1) AS s,
+    sum(needs_n) AS needs, sum(retrieval_n) AS retrievals, sum(handoff_n) AS handoffs
+SELECT
+    session, min(time) AS begun, max(time) AS seen, anyLast(agent) AS last_agent, anyLast(intent) AS last_intent,
+    sum(call_n) AS calls, sum(ok_n) AS ok, sum(fail_n) AS failed, sum(empty_n) AS empty, sum(uncounted_n) AS uncounted,
+    sum(turn_n) AS turns, max(guessed_n) AS guessed, max(abnormal_n) AS abnormal,
+    if(needs > 0, sum(tool_sum) / needs, NULL) AS tool,
+    if(retrievals > 0, sum(knowledge_sum) / retrievals, NULL) AS knowledge,
+    if(handoffs > 0, sum(complete_n) / handoffs, NULL) AS task,
+    s.1 AS w_tool,
+    s.2 + if(isNull(task) AND isNotNull(knowledge) AND NOT s.4, s.3, 0) AS w_knowledge,
+    s.3 AS w_task,
+    isNotNull(tool) OR isNotNull(knowledge) OR isNotNull(task) AS any_link,
+    if(NOT any_link, NULL, if(s.4,
+        (ifNull(tool, 1) * s.1 + ifNull(knowledge, 1) * s.2 + ifNull(task, 1) * s.3) / (s.1 + s.2 + s.3),
+        (ifNull(tool, 0) * w_tool + ifNull(knowledge, 0) * w_knowledge + ifNull(task, 0) * w_task)
+        / nullIf(if(isNull(tool), 0, w_tool) + if(isNull(knowledge), 0, w_knowledge) + if(isNull(task), 0, w_task), 0))) AS total,
+    multiIf(isNull(total), '', round(total, 9) >= s.5, 'healthy', round(total, 9) >= s.6, 'degraded', 'broken') AS band
+FROM reach_counts
+GROUP BY session;
+
+-- Additive counters that applications send as OTLP metrics, such as faults of the observer itself.
+CREATE TABLE IF NOT EXISTS reach_counters$local $on_cluster (
+    `time` DateTime64(9),
+    `service` LowCardinality(String),
+    `instance` String,
+    `name` LowCardinality(String),
+    `attributes` Map(LowCardinality(String), String),
+    `value` Float64
+) ENGINE = $replacing
+PARTITION BY toDate(time)
+ORDER BY (name, service, instance, toString(attributes), time)
+TTL toDateTime(time) + toIntervalDay($ttl_days);
+
+$distributed reach_counters BY cityHash64(service);

@@ -1,0 +1,289 @@
+-- Every query of the product. Parameters: {from: Float64} and {to: Float64} are seconds since 1970; {agent}, {intent} and
+-- {version} are '' for all. Sums are additive; scores are made of them by `agent_reach.scores`, except where a view does it.
+
+-- name: agents
+-- One row an agent: what its events add up to in the range, from minute snapshots.
+SELECT agent, sum(needs) AS needs, sum(reached) AS reached, sum(tool_sum) AS tool_sum, sum(first_sum) AS first_sum, sum(taken) AS taken,
+    sum(closed) AS closed, sum(guessed) AS guessed, sum(abnormal) AS abnormal,
+    sum(retrievals) AS retrievals, sum(knowledge_sum) AS knowledge_sum, sum(handoffs) AS handoffs, sum(complete) AS complete,
+    sum(calls) AS calls, sum(ok) AS ok, sum(failed) AS failed, sum(empty) AS empty, sum(uncounted) AS uncounted,
+    sum(retries) AS retries, sum(reroutes) AS reroutes, sum(snapshots) AS snapshots, sum(humans) AS humans,
+    uniqMerge(sessions) AS sessions, uniqMerge(broken) AS broken, toUnixTimestamp(max(minute)) AS seen
+FROM agent_reach.reach_minutes FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String})
+GROUP BY agent
+ORDER BY agent;
+
+-- name: fleet
+-- One row: distinct sessions in the range, which do not add up over agents.
+SELECT uniqMerge(sessions) AS sessions, uniqMerge(broken) AS broken, toUnixTimestamp64Milli(max(taken_at)) / 1000 AS taken_at
+FROM agent_reach.reach_minutes FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String});
+
+-- name: curves
+-- One row an agent and bucket of {bucket: UInt32} seconds.
+SELECT toUnixTimestamp(toStartOfInterval(minute, toIntervalSecond({bucket: UInt32}))) AS at, agent,
+    sum(needs) AS needs, sum(tool_sum) AS tool_sum, sum(retrievals) AS retrievals, sum(knowledge_sum) AS knowledge_sum,
+    sum(recall_sum) AS recall_sum, sum(hit_sum) AS hit_sum, sum(handoffs) AS handoffs, sum(complete) AS complete,
+    sum(calls) AS calls, sum(empty) AS empty, sum(failed) AS failed
+FROM agent_reach.reach_minutes FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String})
+GROUP BY at, agent
+ORDER BY at, agent;
+
+-- name: versions
+-- When each route version was first seen in the range.
+SELECT version, toUnixTimestamp(min(minute)) AS at
+FROM agent_reach.reach_minutes
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC') AND version != ''
+GROUP BY version
+ORDER BY at;
+
+-- name: choices
+-- What the filters can be set to.
+SELECT groupUniqArray(1000)(agent) AS agents, groupUniqArray(1000)(intent) AS intents, groupUniqArray(1000)(version) AS versions
+FROM agent_reach.reach_minutes
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC');
+
+-- name: failures
+-- The newest {limit: UInt32} events in which a link was not reached, or was only by compensation.
+SELECT toUnixTimestamp64Nano(time) / 1e9 AS at, kind, session, trace, id, agent, intent, status, tool, source, receiver, fail_cause,
+    empty_kind, stage, rung, first_status, served_by, verdict, missing, attempts, latency / 1e6 AS ms,
+    retrieved, relevant, admitted, ideal
+FROM agent_reach.reach_events
+WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String})
+    AND ((kind = 'tool_call' AND (status IN ('fail', 'empty_alias') OR rung != '' OR verdict = 'miss'))
+        OR (kind = 'handoff' AND missing NOT IN ('', '[]'))
+        OR (kind = 'retrieval' AND ideal > 0 AND (relevant < ideal OR admitted < retrieved)))
+ORDER BY time DESC
+LIMIT 1 BY id
+LIMIT {limit: UInt32};
+
+-- name: sessions
+-- The sessions seen last, newest first, with their scores.
+SELECT session, toUnixTimestamp64Nano(begun) / 1e9 AS begun, toUnixTimestamp64Nano(seen) / 1e9 AS seen, last_agent AS agent,
+    last_intent AS intent, turns, calls, ok, failed, empty, guessed, abnormal, tool, knowledge, task, total, band
+FROM agent_reach.reach_sessions
+WHERE session IN (
+    SELECT session FROM agent_reach.reach_events
+    WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9))
+        AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9)) AND kind IN ('turn', 'unit')
+        AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+        AND ({version: String} = '' OR version = {version: String})
+        AND (NOT {broken: Bool} OR abnormal) AND ({search: String} = '' OR positionCaseInsensitive(session, {search: String}) > 0)
+    ORDER BY time DESC
+    LIMIT 1 BY session
+    LIMIT {limit: UInt32})
+ORDER BY seen DESC;
+
+-- name: session_scores
+-- The scores of every session of the range.
+SELECT session, calls, ok, failed, empty, uncounted, tool, knowledge, task, total, band
+FROM agent_reach.reach_sessions
+WHERE session IN (
+    SELECT DISTINCT session FROM agent_reach.reach_events
+    WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9))
+        AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9)))
+ORDER BY session;
+
+-- name: session
+-- Scores of one session.
+SELECT session, toUnixTimestamp64Nano(begun) / 1e9 AS begun, toUnixTimestamp64Nano(seen) / 1e9 AS seen, last_agent AS agent,
+    last_intent AS intent, turns, calls, ok, failed, empty, uncounted, guessed, abnormal, tool, knowledge, task, total, band
+FROM agent_reach.reach_sessions
+WHERE session = {session: String};
+
+-- name: session_events
+-- The events of one session in their order, at most {limit: UInt32}.
+SELECT toUnixTimestamp64Nano(time) / 1e9 AS at, latency / 1e9 AS seconds, *
+EXCEPT (time, latency, stored)
+FROM agent_reach.reach_events
+WHERE session = {session: String}
+ORDER BY time, id
+LIMIT 1 BY id
+LIMIT {limit: UInt32};
+
+-- name: span
+-- One span as it came, with its span events.
+SELECT toUnixTimestamp64Nano(Timestamp) / 1e9 AS at, Duration / 1e6 AS ms, TraceId AS trace, SpanId AS id, ParentSpanId AS parent,
+    SpanName AS name, ServiceName AS service, StatusCode AS status, StatusMessage AS message, ScopeName AS scope,
+    SpanAttributes AS attributes, ResourceAttributes AS resource, Events.Name AS event_names, Events.Attributes AS event_attributes
+FROM agent_reach.otel_traces
+WHERE TraceId = {trace: String} AND SpanId = {id: String}
+LIMIT 1;
+
+-- name: heat
+-- One row an intent, needed tool and turn bucket: calls with a verdict, those on a tool of the step, those on its best tool.
+SELECT intent, JSONExtractString(expected, 1) AS needed, multiIf(turn <= 2, '1–2', turn <= 4, '3–4', '5+') AS turns,
+    count() AS n, countIf(verdict IN ('hit', 'alternative')) AS candidate, countIf(precise) AS precise
+FROM agent_reach.reach_events FINAL
+WHERE kind = 'tool_call' AND expected NOT IN ('', '[]') AND verdict NOT IN ('', 'ambiguous')
+    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String})
+GROUP BY intent, needed, turns
+ORDER BY intent, needed, turns;
+
+-- name: tools
+-- One row a tool: how often it was called, what came of it, and what compensation saved.
+SELECT tool, count() AS calls, countIf(status = 'ok') AS ok, countIf(status = 'fail') AS failed, countIf(status = 'empty_alias') AS empty,
+    countIf(first_status IN ('fail', 'empty_alias')) AS first_short,
+    countIf(first_status IN ('fail', 'empty_alias') AND status = 'ok') AS saved,
+    countIf(fail_cause = 'rate_limited') AS rate_limited, countIf(error_type = 'BreakerOpen') AS refused,
+    countIf(verdict = 'miss') AS misses, quantile(0.5)(latency) / 1e6 AS p50_ms, quantile(0.95)(latency) / 1e6 AS p95_ms
+FROM agent_reach.reach_events FINAL
+WHERE kind = 'tool_call'
+    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String})
+GROUP BY tool
+ORDER BY calls DESC
+LIMIT 200;
+
+-- name: minutes_of_hour
+-- Failed calls by tool and minute of the hour: a rate limit that resets on the hour shows as a stripe.
+SELECT tool, toMinute(time, 'UTC') AS minute, count() AS failed
+FROM agent_reach.reach_events FINAL
+WHERE kind = 'tool_call' AND first_status = 'fail'
+    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String})
+GROUP BY tool, minute
+ORDER BY tool, minute;
+
+-- name: refused
+-- Calls that an open breaker refused, by agent and tool.
+SELECT agent, tool, count() AS n
+FROM agent_reach.reach_events FINAL
+WHERE kind = 'tool_call' AND error_type = 'BreakerOpen'
+    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+GROUP BY agent, tool;
+
+-- name: rungs
+-- One row a rung of the ladder: calls that it decided, and those of them that ended well.
+SELECT rung, count() AS calls, countIf(status = 'ok') AS saved, sum(attempts) AS attempts, quantile(0.5)(latency) / 1e6 AS p50_ms
+FROM agent_reach.reach_events FINAL
+WHERE kind = 'tool_call' AND (rung != '' OR first_status IN ('fail', 'empty_alias'))
+    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String})
+GROUP BY rung
+ORDER BY calls DESC;
+
+-- name: sources
+-- One row a knowledge source.
+SELECT source, count() AS n, sum(retrieved) AS retrieved, sum(relevant) AS relevant, sum(admitted) AS admitted, sum(ideal) AS ideal,
+    avgIf(least(e.relevant, e.ideal) / e.ideal, e.ideal > 0) AS recall,
+    avgIf(e.admitted / greatest(e.retrieved, 1), e.ideal > 0) AS hit,
+    countIf(status = 'fail') AS failed, countIf(e.retrieved = 0 AND status != 'fail') AS empty
+FROM agent_reach.reach_events AS e FINAL
+WHERE kind = 'retrieval'
+    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String})
+GROUP BY source
+ORDER BY retrieved - admitted DESC
+LIMIT 200;
+
+-- name: positions
+-- How relevant the fragments are, by the position in which their source returned them (the first twenty).
+SELECT position, count() AS n, avg(relevance) AS relevance
+FROM (
+    SELECT arrayJoin(arraySlice(arrayZip(arrayEnumerate(r), r), 1, 20)) AS pair, pair.1 AS position, toFloat64OrZero(pair.2) AS relevance
+    FROM (
+        SELECT JSONExtract(relevances, 'Array(String)') AS r
+        FROM agent_reach.reach_events
+        WHERE kind = 'retrieval' AND relevances != ''
+            AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9))
+            AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+            AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+            AND ({version: String} = '' OR version = {version: String})))
+GROUP BY position
+ORDER BY position;
+
+-- name: used
+-- How many admitted fragments the replies cite.
+SELECT countIf(e.used >= 0) AS turns, sumIf(e.used, e.used >= 0) AS used
+FROM agent_reach.reach_events AS e FINAL
+WHERE kind = 'turn'
+    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String});
+
+-- name: dirty
+-- The range of minutes that rows stored since {since: Float64} belong to, and when the newest of them was stored.
+SELECT toUnixTimestamp(min(toStartOfMinute(time))) AS first, toUnixTimestamp(max(toStartOfMinute(time))) AS last,
+    toUnixTimestamp64Milli(max(stored)) / 1000 AS newest, count() AS n
+FROM agent_reach.reach_events
+WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000));
+
+-- name: snapshotted
+-- When minute snapshots were last taken.
+SELECT toUnixTimestamp64Milli(max(taken_at)) / 1000 AS at FROM agent_reach.reach_minutes;
+
+-- name: refresh
+-- Take the snapshots of all minutes that rows stored since {since: Float64} belong to.
+INSERT INTO agent_reach.reach_minutes
+SELECT minute, agent, intent, version,
+    sum(needs_n), sum(reached_n), sum(tool_sum), sum(first_sum), sum(taken_n), sum(closed), sum(guessed_n), sum(abnormal_n),
+    sum(retrieval_n), sum(knowledge_sum), sum(recall_sum), sum(hit_sum), sum(handoff_n), sum(complete_n),
+    sum(call_n), sum(ok_n), sum(fail_n), sum(empty_n), sum(uncounted_n),
+    sum(retry_n), sum(reroute_n), sum(snapshot_n), sum(human_n), sum(turn_n),
+    uniqState(session), uniqStateIf(session, abnormal_n), fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
+FROM agent_reach.reach_counts
+WHERE time >= toDateTime({first: Float64}, 'UTC') AND time < toDateTime({last: Float64} + 60, 'UTC')
+    AND minute IN (
+        SELECT DISTINCT toStartOfMinute(time) FROM agent_reach.reach_events
+        WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000)))
+GROUP BY minute, agent, intent, version;
+
+-- name: settings
+-- Set the weights and thresholds from which views compute scores.
+INSERT INTO agent_reach.reach_settings (tool, knowledge, task, taken_penalty, absent_full, healthy, degraded)
+VALUES ({tool: Float64}, {knowledge: Float64}, {task: Float64}, {taken_penalty: Float64}, {absent_full: Bool}, {healthy: Float64},
+    {degraded: Float64});
+
+-- name: stored
+-- How much there is.
+SELECT (SELECT count() FROM agent_reach.otel_traces) AS spans, (SELECT count() FROM agent_reach.reach_events) AS events;
+
+-- name: counters
+-- The newest value of each counter, by service instance.
+SELECT name, service, instance, attributes, argMax(value, time) AS value, toUnixTimestamp64Nano(max(reach_counters.time)) / 1e9 AS at
+FROM agent_reach.reach_counters
+WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+GROUP BY name, service, instance, attributes
+ORDER BY name, service, instance;
+
+-- name: foreign_traces
+-- Traces of other instrumentations that ended or fell silent, and of which no event of ours was made yet.
+SELECT TraceId AS trace, max(Timestamp) AS newest
+FROM agent_reach.otel_traces
+WHERE Timestamp >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9))
+    AND (multiSearchAny(ScopeName, ['openinference', 'traceloop', 'opentelemetry.instrumentation', 'langsmith', 'langchain'])
+        OR mapContains(SpanAttributes, 'openinference.span.kind') OR mapContains(SpanAttributes, 'traceloop.span.kind')
+        OR mapContains(SpanAttributes, 'langsmith.span.kind') OR mapContains(SpanAttributes, 'gen_ai.operation.name'))
+    AND TraceId NOT IN (
+        SELECT trace FROM agent_reach.reach_events WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)))
+GROUP BY TraceId
+HAVING countIf(ParentSpanId = '') > 0 OR newest < fromUnixTimestamp64Nano(toInt64({silent: Float64} * 1e9))
+ORDER BY newest
+LIMIT {limit: UInt32};
+
+-- name: trace_spans
+-- The spans of one trace.
+SELECT toUnixTimestamp64Nano(Timestamp) AS time, Duration AS duration, SpanId AS id, ParentSpanId AS parent, SpanName AS name,
+    ScopeName AS scope, ServiceName AS service, StatusCode AS status, StatusMessage AS message, SpanAttributes AS attributes,
+    Events.Name AS event_names, Events.Attributes AS event_attributes
+FROM agent_reach.otel_traces
+WHERE TraceId = {trace: String}
+ORDER BY Timestamp
+LIMIT 1 BY SpanId;

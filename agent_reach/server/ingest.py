@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Final
 
 from agent_reach.errors import StoreFull, UnreadableSegment
@@ -18,6 +19,9 @@ log = logging.getLogger("agent_reach.server")
 
 RETRY_AFTER: Final = 5
 """Seconds that a sender is asked to wait when there is no room."""
+
+WRITERS: Final = 2
+"""Segments that are stored at the same time."""
 
 _SEAL_SECONDS: Final = 0.5
 _PAUSE_SECONDS: Final = 0.1
@@ -36,11 +40,13 @@ class Ingest:
         self.counts: Counter[str] = Counter()
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._work, name="agent-reach-writer", daemon=True)
+        self._taken: set[Path] = set()
+        self._threads = [threading.Thread(target=self._work, name=f"agent-reach-writer-{i}", daemon=True) for i in range(WRITERS)]
 
     def start(self) -> None:
         """Begin to write; what an earlier process left in the spool comes first."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def accept_traces(self, body: bytes, *, is_json: bool = False) -> Accepted:
         """Check and keep a request.
@@ -93,32 +99,38 @@ class Ingest:
         while not self._stop.is_set():
             self._spool.seal(_SEAL_SECONDS)
             try:
-                wrote = self.write_sealed()
+                wrote = self.write_one()
                 pause = _PAUSE_SECONDS
             except Exception as error:  # noqa: BLE001 - whatever it is, the spool keeps the spans
                 log.warning("storing failed, trying again in %.0f s: %s", pause, error)
-                wrote, pause = 0, min(_LONGEST_PAUSE, pause * 2)
+                wrote, pause = False, min(_LONGEST_PAUSE, pause * 2)
             if not wrote:
                 self._stop.wait(pause)
 
-    def write_sealed(self) -> int:
-        """Store the segments that are sealed; returns how many.
+    def write_one(self) -> bool:
+        """Store the oldest sealed segment that nobody else is storing; False when there is none.
 
         Raises:
-            StoreError: the store does not take them now; they stay.
+            StoreError: the store does not take it now; it stays.
         """
-        segments = self._spool.sealed()
-        for segment in segments:
-            try:
-                self._store.write_segment(segment)
-            except UnreadableSegment as error:
-                aside = self._spool.set_aside(segment)
-                self._count(set_aside=1)
-                log.error("a segment cannot be read and was set aside as %s: %s", aside, error)
-            else:
-                self._spool.done(segment)
-                self._count(segments=1)
-        return len(segments)
+        with self._lock:
+            segment = next((path for path in self._spool.sealed() if path not in self._taken), None)
+            if segment is None:
+                return False
+            self._taken.add(segment)
+        try:
+            self._store.write_segment(segment)
+        except UnreadableSegment as error:
+            aside = self._spool.set_aside(segment)
+            self._count(set_aside=1)
+            log.error("a segment cannot be read and was set aside as %s: %s", aside, error)
+        else:
+            self._spool.done(segment)
+            self._count(segments=1)
+        finally:
+            with self._lock:
+                self._taken.discard(segment)
+        return True
 
     def flush(self, timeout: float) -> bool:
         """Wait until all that was accepted is stored; False when it takes longer."""
@@ -130,11 +142,12 @@ class Ingest:
 
     def stop(self, timeout: float = 10.0) -> None:
         """Store what is there, as far as the time allows; the rest stays in the spool for the next start."""
-        if self._thread.is_alive():
+        running = [thread for thread in self._threads if thread.is_alive()]
+        if running:
             self.flush(timeout)
         self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout)
+        for thread in running:
+            thread.join(timeout)
         self._spool.close()
         if self._spool.waiting:
             log.warning("%d bytes stay in the spool; the next start stores them", self._spool.waiting)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
-import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +18,15 @@ from agent_reach.store.otlp import COLUMNS, format_schema, select_spans
 from agent_reach.store.port import Row
 from agent_reach.store.schema import DATABASE, TTL_DAYS
 
+WRITERS: Final = 2
 _READERS: Final = 3
+_MERGE_LATE: Final = "min_parts_to_merge_at_once = 10"
+"""On the two cores of a small machine, merging often costs more than storing."""
+
 _SETTINGS: Final = "output_format_json_quote_64bit_integers = 0, output_format_json_quote_denormals = 0"
 _INSERT: Final = f"""
 INSERT INTO {DATABASE}.otel_traces ({", ".join(f"`{column}`" for column in COLUMNS)}) {{select}}
-SETTINGS format_schema = '{format_schema()}', insert_deduplication_token = '{{token}}', max_insert_threads = 1,
+SETTINGS format_schema = '{format_schema()}', insert_deduplication_token = '{{token}}', max_insert_threads = 1, max_threads = 1,
     deduplicate_blocks_in_dependent_materialized_views = 1, max_partitions_per_insert_block = 0"""
 
 
@@ -41,12 +44,13 @@ class EmbeddedStore:
     def __init__(self, folder: Path, *, ttl_days: int = TTL_DAYS) -> None:
         self._lock = claim(folder)
         try:
-            self._writer = new_session(str(folder / "chdb"))
-            self._writing = threading.Lock()
-            self._readers: queue.LifoQueue[Any] = queue.LifoQueue()
-            migrate(self._run, lambda database: self._writer.query(f"USE {database}"), ttl_days=ttl_days)
-            for _ in range(_READERS):
-                self._readers.put(new_session(str(folder / "chdb")))
+            first = new_session(str(folder / "chdb"))
+            migrate(lambda statement: _rows(first.query(statement, "JSON")), lambda name: first.query(f"USE {name}"), ttl_days=ttl_days)
+            for table in ("otel_traces", "reach_events", "otel_traces_trace_id_ts"):
+                first.query(f"ALTER TABLE {DATABASE}.{table} MODIFY SETTING {_MERGE_LATE}")
+            self._writers, self._readers = _Pool([first]), _Pool([])
+            for pool, size in ((self._writers, WRITERS), (self._readers, _READERS)):
+                pool.fill(size, lambda: new_session(str(folder / "chdb")))
         except StoreError:
             self._lock.close()
             raise
@@ -54,23 +58,19 @@ class EmbeddedStore:
             self._lock.close()
             raise StoreError(f"cannot open the store in {folder}: {first_line(error)}") from error
 
-    def _run(self, statement: str) -> list[Row]:
-        with self._writing:
-            return _rows(self._writer.query(statement, "JSON"))
-
     def write_segment(self, segment: Path) -> None:
         """Store the spans of a segment file; the same segment again changes nothing."""
         statement = _INSERT.format(select=select_spans(quoted(segment)), token=segment.stem)
         try:
-            with self._writing:
-                self._writer.query(statement)
+            with self._writers.one() as writer:
+                writer.query(statement)
         except RuntimeError as error:
             raise segment_error(segment, error) from error
 
     def select(self, name: str, /, **parameters: Any) -> list[Row]:
         """Rows of a named query."""
         statement, values = query(name, parameters)
-        with self._reader() as reader:
+        with self._readers.one() as reader:
             try:
                 return _rows(reader.query(f"{statement}\nSETTINGS {_SETTINGS}", "JSON", params=values))
             except RuntimeError as error:
@@ -80,8 +80,8 @@ class EmbeddedStore:
         """Run a named statement that gives no rows."""
         statement, values = query(name, parameters)
         try:
-            with self._writing:
-                self._writer.query(statement, params=values)
+            with self._writers.one() as writer:
+                writer.query(statement, params=values)
         except RuntimeError as error:
             raise StoreError(f"statement {name!r}: {first_line(error)}") from error
 
@@ -91,25 +91,43 @@ class EmbeddedStore:
         if not lines:
             return
         try:
-            with self._writing:
-                self._writer.query(f"INSERT INTO {DATABASE}.{table} FORMAT JSONEachRow {lines}")
+            with self._writers.one() as writer:
+                writer.query(f"INSERT INTO {DATABASE}.{table} FORMAT JSONEachRow {lines}")
         except RuntimeError as error:
             raise StoreError(f"table {table}: {first_line(error)}") from error
 
-    @contextlib.contextmanager
-    def _reader(self) -> Iterator[Any]:
-        reader = self._readers.get()
-        try:
-            yield reader
-        finally:
-            self._readers.put(reader)
-
     def close(self) -> None:
         """Let the folder go; chDB finishes what it merges."""
-        while not self._readers.empty():
-            self._readers.get().close()
-        self._writer.close()
+        self._readers.close()
+        self._writers.close()
         self._lock.close()
+
+
+class _Pool:
+    """Sessions; each does one thing at a time."""
+
+    def __init__(self, sessions: list[Any]) -> None:
+        self._free: queue.LifoQueue[Any] = queue.LifoQueue()
+        self._all = sessions
+        for session in sessions:
+            self._free.put(session)
+
+    def fill(self, size: int, make: Callable[[], Any]) -> None:
+        while len(self._all) < size:
+            self._all.append(make())
+            self._free.put(self._all[-1])
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[Any]:
+        session = self._free.get()
+        try:
+            yield session
+        finally:
+            self._free.put(session)
+
+    def close(self) -> None:
+        for session in self._all:
+            session.close()
 
 
 def _rows(result: Any) -> list[Row]:

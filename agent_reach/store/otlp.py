@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-NESTING: Final = 2
+NESTING: Final = 1
 """Levels of arrays and maps in an attribute that are read here; deeper ones arrive as JSON text already."""
 
 _YEAR_2200: Final = 7_258_118_400_000_000_000

@@ -28,7 +28,7 @@ class Spool:
         max_bytes: of all segments together; beyond it requests are refused.
     """
 
-    def __init__(self, folder: Path, *, segment_bytes: int = 16 << 20, max_bytes: int = 1 << 30) -> None:
+    def __init__(self, folder: Path, *, segment_bytes: int = 32 << 20, max_bytes: int = 1 << 30) -> None:
         self._folder, self._segment, self._max = folder, segment_bytes, max_bytes
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()

@@ -86,7 +86,8 @@ class Jobs:
             if not dirty["n"] or dirty["newest"] == self._newest:
                 return False
             now = time.time()
-            self._store.execute("refresh", since=self._since, first=dirty["first"], last=dirty["last"], now=now)
+            for refresh in ("refresh_agents", "refresh_tools", "refresh_sources"):
+                self._store.execute(refresh, since=self._since, now=now)
             self._newest = dirty["newest"]
             self._since = max(0.0, self._newest - _OVERLAP)
             return True
@@ -102,10 +103,7 @@ class Jobs:
             windows[minutes] = self._sums(now - span, now + 60)
             before[minutes] = self._sums(now - 2 * span, now - span)
             rows = self._store.select("refused", **{"from": now - span, "to": now + 60})
-            counts: dict[str, int] = {}
-            for row in rows:
-                counts[row["agent"]] = counts.get(row["agent"], 0) + row["n"]
-            refused[minutes] = counts
+            refused[minutes] = {row["agent"]: row["n"] for row in rows}
         self.alerts.check(windows, before, refused, now)
 
     def _sums(self, begin: float, end: float) -> dict[str, dict[str, Any]]:

@@ -51,7 +51,7 @@ class Views:
 
     def now(self, filters: Filters) -> Page:
         """Which agent is broken, on which link, since when, and what was done."""
-        found = self._select(filters, agents={}, fleet={}, curves={"bucket": filters.bucket}, versions={}, failures={"limit": 15})
+        found = self._select(filters, agents={}, fleet={}, curves={"bucket": filters.bucket}, versions={}, failures={"limit": 15, "verdict": ""})
         fleet = added(found["agents"])
         window = filters.window(self._clock())
         curves = self._curves(found["curves"], filters, window, [(row["at"], row["version"]) for row in found["versions"]])
@@ -149,8 +149,8 @@ class Views:
 
     def intents(self, filters: Filters) -> Page:
         """Which intents do not get the tool that they need."""
-        found = self._select(filters, heat={}, tools={}, failures={"limit": 200})
-        misses = [explain(row) for row in found["failures"] if row["verdict"] == "miss"][:30]
+        found = self._select(filters, heat={}, tools={}, failures={"limit": 30, "verdict": "miss"})
+        misses = [explain(row) for row in found["failures"]]
         cells = [{**row, "few": row["n"] < _FEW} for row in found["heat"]]
         return {
             "cells": cells,
@@ -188,7 +188,7 @@ class Views:
         found = self._select(filters, rungs={}, tools={}, minutes_of_hour={})
         by_tool: dict[str, dict[int, int]] = defaultdict(dict)
         for row in found["minutes_of_hour"]:
-            by_tool[row["tool"]][row["minute"]] = row["failed"]
+            by_tool[row["tool"]][row["of_hour"]] = row["failed"]
         most = max((row["failed"] for row in found["minutes_of_hour"]), default=1)
         rungs = {row["rung"]: row for row in found["rungs"]}
         short = sum(row["calls"] for row in found["rungs"])

@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS reach_events$local $on_cluster (
     INDEX idx_stored stored TYPE minmax GRANULARITY 1
 ) ENGINE = $replacing
 PARTITION BY toDate(time)
-ORDER BY (toStartOfHour(time), kind, agent, time, id)
+ORDER BY (toStartOfMinute(time), kind, agent, time, id)
 TTL toDateTime(time) + toIntervalDay($ttl_days)
 SETTINGS index_granularity = 8192, ttl_only_drop_parts = 1$dedup;
 

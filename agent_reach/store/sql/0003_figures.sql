@@ -16,7 +16,9 @@ SELECT toDateTime64(0, 3), 0.4, 0.3, 0.3, 0.2, false, 0.9, 0.75 WHERE (SELECT co
 CREATE VIEW IF NOT EXISTS reach_counts $on_cluster AS
 WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS penalty
 SELECT
-    time, toStartOfMinute(time) AS minute, kind, session, service, agent, intent, version, stored,
+    time, toStartOfMinute(time) AS minute, latency, kind, session, service, agent, intent, version, turn, stored,
+    tool, expected, verdict, precise, rung, status, first_status, fail_cause, error_type, attempts,
+    source, retrieved, relevant, admitted, ideal, used,
     -- ToolReach: Σ needs × max(0, reached / needs − penalty × taken) over Σ needs
     closes AND kind IN ('turn', 'unit') AS closed,
     if(closed, needs, 0) AS needs_n,
@@ -60,6 +62,7 @@ CREATE TABLE IF NOT EXISTS reach_minutes$local $on_cluster (
     `calls` UInt64, `ok` UInt64, `failed` UInt64, `empty` UInt64, `uncounted` UInt64,
     `retries` UInt64, `reroutes` UInt64, `snapshots` UInt64, `humans` UInt64,
     `turns` UInt64,
+    `looked_at` UInt64 COMMENT 'turns whose reply was searched for fragments', `used` UInt64 COMMENT 'fragments cited there',
     `sessions` AggregateFunction(uniq, String),
     `broken` AggregateFunction(uniq, String) COMMENT 'sessions with a link that was not fully reached',
     `taken_at` DateTime64(3)
@@ -69,6 +72,50 @@ ORDER BY (minute, agent, intent, version)
 TTL minute + toIntervalDay($ttl_days);
 
 $distributed reach_minutes BY cityHash64(agent);
+
+-- Minute snapshots by tool.
+CREATE TABLE IF NOT EXISTS reach_tool_minutes$local $on_cluster (
+    `minute` DateTime('UTC'),
+    `agent` LowCardinality(String),
+    `intent` LowCardinality(String),
+    `version` LowCardinality(String),
+    `tool` LowCardinality(String),
+    `needed` LowCardinality(String) COMMENT 'the best tool of the step that the call serves',
+    `turns` LowCardinality(String) COMMENT '1–2, 3–4 or 5+',
+    `rung` LowCardinality(String) COMMENT 'that decided the calls',
+    `calls` UInt64, `ok` UInt64, `failed` UInt64, `empty` UInt64,
+    `attempts` UInt64,
+    `short` UInt64 COMMENT 'calls whose first attempt failed or was empty', `saved` UInt64 COMMENT 'those of them that ended ok',
+    `first_failed` UInt64,
+    `rate_limited` UInt64, `refused` UInt64 COMMENT 'by an open breaker',
+    `judged` UInt64 COMMENT 'calls with a verdict that is not ambiguous',
+    `candidate` UInt64, `precise` UInt64, `misses` UInt64,
+    `latency` AggregateFunction(quantilesTDigest(0.5, 0.95), UInt64),
+    `taken_at` DateTime64(3)
+) ENGINE = $replacing_minutes
+PARTITION BY toYYYYMM(minute)
+ORDER BY (minute, agent, intent, version, tool, needed, turns, rung)
+TTL minute + toIntervalDay($ttl_days);
+
+$distributed reach_tool_minutes BY cityHash64(agent);
+
+-- Minute snapshots by knowledge source.
+CREATE TABLE IF NOT EXISTS reach_source_minutes$local $on_cluster (
+    `minute` DateTime('UTC'),
+    `agent` LowCardinality(String),
+    `intent` LowCardinality(String),
+    `version` LowCardinality(String),
+    `source` LowCardinality(String),
+    `n` UInt64, `retrieved` UInt64, `relevant` UInt64, `admitted` UInt64, `ideal` UInt64,
+    `counted` UInt64 COMMENT 'retrievals that should have brought something', `recall_sum` Float64, `hit_sum` Float64,
+    `failed` UInt64, `empty` UInt64,
+    `taken_at` DateTime64(3)
+) ENGINE = $replacing_minutes
+PARTITION BY toYYYYMM(minute)
+ORDER BY (minute, agent, intent, version, source)
+TTL minute + toIntervalDay($ttl_days);
+
+$distributed reach_source_minutes BY cityHash64(agent);
 
 -- Scores of each session, closed units only.
 CREATE VIEW IF NOT EXISTS reach_sessions $on_cluster AS

@@ -52,33 +52,41 @@ FROM agent_reach.reach_minutes
 WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC');
 
 -- name: failures
--- The newest {limit: UInt32} events in which a link was not reached, or was only by compensation.
+-- The newest events in which a link was not reached, or was only by compensation: at most {limit: UInt32}.
 SELECT toUnixTimestamp64Nano(time) / 1e9 AS at, kind, session, trace, id, agent, intent, status, tool, source, receiver, fail_cause,
     empty_kind, stage, rung, first_status, served_by, verdict, missing, attempts, latency / 1e6 AS ms,
     retrieved, relevant, admitted, ideal
-FROM agent_reach.reach_events
-WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
-    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
-    AND ({version: String} = '' OR version = {version: String})
-    AND ((kind = 'tool_call' AND (status IN ('fail', 'empty_alias') OR rung != '' OR verdict = 'miss'))
-        OR (kind = 'handoff' AND missing NOT IN ('', '[]'))
-        OR (kind = 'retrieval' AND ideal > 0 AND (relevant < ideal OR admitted < retrieved)))
+FROM (
+    SELECT *
+    FROM agent_reach.reach_events
+    WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+        AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+        AND ({version: String} = '' OR version = {version: String})
+        AND ({verdict: String} = '' OR verdict = {verdict: String})
+        AND ((kind = 'tool_call' AND (status IN ('fail', 'empty_alias') OR rung != '' OR verdict = 'miss'))
+            OR (kind = 'handoff' AND missing NOT IN ('', '[]'))
+            OR (kind = 'retrieval' AND ideal > 0 AND relevant < ideal))
+    ORDER BY time DESC
+    LIMIT 200)
 ORDER BY time DESC
 LIMIT 1 BY id
 LIMIT {limit: UInt32};
 
 -- name: sessions
--- The sessions seen last, newest first, with their scores.
+-- The sessions seen last, newest first, with their scores: at most {limit: UInt32}.
 SELECT session, toUnixTimestamp64Nano(begun) / 1e9 AS begun, toUnixTimestamp64Nano(seen) / 1e9 AS seen, last_agent AS agent,
     last_intent AS intent, turns, calls, ok, failed, empty, guessed, abnormal, tool, knowledge, task, total, band
 FROM agent_reach.reach_sessions
 WHERE session IN (
-    SELECT session FROM agent_reach.reach_events
-    WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9))
-        AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9)) AND kind IN ('turn', 'unit')
-        AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
-        AND ({version: String} = '' OR version = {version: String})
-        AND (NOT {broken: Bool} OR abnormal) AND ({search: String} = '' OR positionCaseInsensitive(session, {search: String}) > 0)
+    SELECT session FROM (
+        SELECT session, time FROM agent_reach.reach_events
+        WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+            AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+            AND ({version: String} = '' OR version = {version: String})
+            AND kind IN ('turn', 'unit') AND (NOT {broken: Bool} OR abnormal)
+            AND ({search: String} = '' OR positionCaseInsensitive(session, {search: String}) > 0)
+        ORDER BY time DESC
+        LIMIT 5000)
     ORDER BY time DESC
     LIMIT 1 BY session
     LIMIT {limit: UInt32})
@@ -122,26 +130,21 @@ LIMIT 1;
 
 -- name: heat
 -- One row an intent, needed tool and turn bucket: calls with a verdict, those on a tool of the step, those on its best tool.
-SELECT intent, JSONExtractString(expected, 1) AS needed, multiIf(turn <= 2, '1–2', turn <= 4, '3–4', '5+') AS turns,
-    count() AS n, countIf(verdict IN ('hit', 'alternative')) AS candidate, countIf(precise) AS precise
-FROM agent_reach.reach_events FINAL
-WHERE kind = 'tool_call' AND expected NOT IN ('', '[]') AND verdict NOT IN ('', 'ambiguous')
-    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+SELECT intent, needed, turns, sum(judged) AS n, sum(m.candidate) AS candidate, sum(m.precise) AS precise
+FROM agent_reach.reach_tool_minutes AS m FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
-    AND ({version: String} = '' OR version = {version: String})
+    AND ({version: String} = '' OR version = {version: String}) AND judged > 0
 GROUP BY intent, needed, turns
 ORDER BY intent, needed, turns;
 
 -- name: tools
 -- One row a tool: how often it was called, what came of it, and what compensation saved.
-SELECT tool, count() AS calls, countIf(status = 'ok') AS ok, countIf(status = 'fail') AS failed, countIf(status = 'empty_alias') AS empty,
-    countIf(first_status IN ('fail', 'empty_alias')) AS first_short,
-    countIf(first_status IN ('fail', 'empty_alias') AND status = 'ok') AS saved,
-    countIf(fail_cause = 'rate_limited') AS rate_limited, countIf(error_type = 'BreakerOpen') AS refused,
-    countIf(verdict = 'miss') AS misses, quantile(0.5)(latency) / 1e6 AS p50_ms, quantile(0.95)(latency) / 1e6 AS p95_ms
-FROM agent_reach.reach_events FINAL
-WHERE kind = 'tool_call'
-    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+SELECT tool, sum(m.calls) AS calls, sum(m.ok) AS ok, sum(m.failed) AS failed, sum(m.empty) AS empty, sum(m.short) AS first_short,
+    sum(m.saved) AS saved, sum(m.rate_limited) AS rate_limited, sum(m.refused) AS refused, sum(m.misses) AS misses,
+    quantilesTDigestMerge(0.5, 0.95)(m.latency) AS q, q[1] / 1e6 AS p50_ms, q[2] / 1e6 AS p95_ms
+FROM agent_reach.reach_tool_minutes AS m FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
     AND ({version: String} = '' OR version = {version: String})
 GROUP BY tool
@@ -150,43 +153,39 @@ LIMIT 200;
 
 -- name: minutes_of_hour
 -- Failed calls by tool and minute of the hour: a rate limit that resets on the hour shows as a stripe.
-SELECT tool, toMinute(time, 'UTC') AS minute, count() AS failed
-FROM agent_reach.reach_events FINAL
-WHERE kind = 'tool_call' AND first_status = 'fail'
-    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+SELECT tool, toMinute(minute, 'UTC') AS of_hour, sum(first_failed) AS failed
+FROM agent_reach.reach_tool_minutes FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
-    AND ({version: String} = '' OR version = {version: String})
-GROUP BY tool, minute
-ORDER BY tool, minute;
+    AND ({version: String} = '' OR version = {version: String}) AND first_failed > 0
+GROUP BY tool, of_hour
+ORDER BY tool, of_hour;
 
 -- name: refused
--- Calls that an open breaker refused, by agent and tool.
-SELECT agent, tool, count() AS n
-FROM agent_reach.reach_events FINAL
-WHERE kind = 'tool_call' AND error_type = 'BreakerOpen'
-    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
-GROUP BY agent, tool;
+-- Calls that an open breaker refused, by agent.
+SELECT agent, sum(m.refused) AS n
+FROM agent_reach.reach_tool_minutes AS m FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC') AND refused > 0
+GROUP BY agent;
 
 -- name: rungs
--- One row a rung of the ladder: calls that it decided, and those of them that ended well.
-SELECT rung, count() AS calls, countIf(status = 'ok') AS saved, sum(attempts) AS attempts, quantile(0.5)(latency) / 1e6 AS p50_ms
-FROM agent_reach.reach_events FINAL
-WHERE kind = 'tool_call' AND (rung != '' OR first_status IN ('fail', 'empty_alias'))
-    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+-- One row a rung of the ladder: calls that fell short at first and that it decided, and those of them that ended well.
+SELECT rung, sum(m.short) AS calls, sum(m.saved) AS saved, sum(m.attempts) AS attempts,
+    quantilesTDigestMerge(0.5, 0.95)(m.latency)[1] / 1e6 AS p50_ms
+FROM agent_reach.reach_tool_minutes AS m FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
-    AND ({version: String} = '' OR version = {version: String})
+    AND ({version: String} = '' OR version = {version: String}) AND short > 0
 GROUP BY rung
 ORDER BY calls DESC;
 
 -- name: sources
 -- One row a knowledge source.
-SELECT source, count() AS n, sum(retrieved) AS retrieved, sum(relevant) AS relevant, sum(admitted) AS admitted, sum(ideal) AS ideal,
-    avgIf(least(e.relevant, e.ideal) / e.ideal, e.ideal > 0) AS recall,
-    avgIf(e.admitted / greatest(e.retrieved, 1), e.ideal > 0) AS hit,
-    countIf(status = 'fail') AS failed, countIf(e.retrieved = 0 AND status != 'fail') AS empty
-FROM agent_reach.reach_events AS e FINAL
-WHERE kind = 'retrieval'
-    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+SELECT source, sum(m.n) AS n, sum(m.retrieved) AS retrieved, sum(m.relevant) AS relevant, sum(m.admitted) AS admitted,
+    sum(m.ideal) AS ideal, if(sum(counted) > 0, sum(recall_sum) / sum(counted), NULL) AS recall,
+    if(sum(counted) > 0, sum(hit_sum) / sum(counted), NULL) AS hit, sum(m.failed) AS failed, sum(m.empty) AS empty
+FROM agent_reach.reach_source_minutes AS m FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
     AND ({version: String} = '' OR version = {version: String})
 GROUP BY source
@@ -211,17 +210,15 @@ ORDER BY position;
 
 -- name: used
 -- How many admitted fragments the replies cite.
-SELECT countIf(e.used >= 0) AS turns, sumIf(e.used, e.used >= 0) AS used
-FROM agent_reach.reach_events AS e FINAL
-WHERE kind = 'turn'
-    AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+SELECT sum(looked_at) AS turns, sum(m.used) AS used
+FROM agent_reach.reach_minutes AS m FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
     AND ({version: String} = '' OR version = {version: String});
 
 -- name: dirty
--- The range of minutes that rows stored since {since: Float64} belong to, and when the newest of them was stored.
-SELECT toUnixTimestamp(min(toStartOfMinute(time))) AS first, toUnixTimestamp(max(toStartOfMinute(time))) AS last,
-    toUnixTimestamp64Milli(max(stored)) / 1000 AS newest, count() AS n
+-- How many rows were stored since {since: Float64}, and when the newest of them was.
+SELECT toUnixTimestamp64Milli(max(stored)) / 1000 AS newest, count() AS n
 FROM agent_reach.reach_events
 WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000));
 
@@ -229,7 +226,7 @@ WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000));
 -- When minute snapshots were last taken.
 SELECT toUnixTimestamp64Milli(max(taken_at)) / 1000 AS at FROM agent_reach.reach_minutes;
 
--- name: refresh
+-- name: refresh_agents
 -- Take the snapshots of all minutes that rows stored since {since: Float64} belong to.
 INSERT INTO agent_reach.reach_minutes
 SELECT minute, agent, intent, version,
@@ -237,13 +234,42 @@ SELECT minute, agent, intent, version,
     sum(retrieval_n), sum(knowledge_sum), sum(recall_sum), sum(hit_sum), sum(handoff_n), sum(complete_n),
     sum(call_n), sum(ok_n), sum(fail_n), sum(empty_n), sum(uncounted_n),
     sum(retry_n), sum(reroute_n), sum(snapshot_n), sum(human_n), sum(turn_n),
+    countIf(turn_n AND used >= 0), sumIf(used, turn_n AND used >= 0),
     uniqState(session), uniqStateIf(session, abnormal_n), fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
 FROM agent_reach.reach_counts
-WHERE time >= toDateTime({first: Float64}, 'UTC') AND time < toDateTime({last: Float64} + 60, 'UTC')
-    AND minute IN (
+WHERE minute IN (
         SELECT DISTINCT toStartOfMinute(time) FROM agent_reach.reach_events
         WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000)))
 GROUP BY minute, agent, intent, version;
+
+-- name: refresh_tools
+-- The same by tool.
+INSERT INTO agent_reach.reach_tool_minutes
+SELECT minute, agent, intent, version, tool, JSONExtractString(expected, 1) AS needed,
+    multiIf(turn <= 2, '1–2', turn <= 4, '3–4', '5+') AS turns, rung,
+    count(), sum(ok_n), sum(fail_n), sum(empty_n), sum(attempts),
+    countIf(first_status IN ('fail', 'empty_alias')), countIf(first_status IN ('fail', 'empty_alias') AND ok_n),
+    countIf(first_status = 'fail'), countIf(fail_cause = 'rate_limited'), countIf(error_type = 'BreakerOpen'),
+    countIf(needed != '' AND verdict NOT IN ('', 'ambiguous')),
+    countIf(needed != '' AND verdict IN ('hit', 'alternative')), countIf(needed != '' AND precise), countIf(verdict = 'miss'),
+    quantilesTDigestState(0.5, 0.95)(latency), fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
+FROM agent_reach.reach_counts
+WHERE minute IN (
+        SELECT DISTINCT toStartOfMinute(time) FROM agent_reach.reach_events
+        WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000))) AND kind = 'tool_call'
+GROUP BY minute, agent, intent, version, tool, needed, turns, rung;
+
+-- name: refresh_sources
+-- The same by knowledge source.
+INSERT INTO agent_reach.reach_source_minutes
+SELECT minute, agent, intent, version, source,
+    count(), sum(retrieved), sum(relevant), sum(admitted), sum(ideal), sum(retrieval_n), sum(recall_sum), sum(hit_sum),
+    countIf(status = 'fail'), countIf(retrieved = 0 AND status != 'fail'), fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
+FROM agent_reach.reach_counts
+WHERE minute IN (
+        SELECT DISTINCT toStartOfMinute(time) FROM agent_reach.reach_events
+        WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000))) AND kind = 'retrieval'
+GROUP BY minute, agent, intent, version, source;
 
 -- name: settings
 -- Set the weights and thresholds from which views compute scores.

@@ -98,7 +98,8 @@ def renewed(made):
 def send_for(seconds, port, path="/v1/traces", senders=SENDERS, headers=None, least=0.02):
     """Send as fast as the server takes it, from processes of their own; returns spans acknowledged and when it began."""
     begun = time.time()
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import serve; serve.sender({seconds}, {port}, {path!r}, {least})"
+    here = str(Path(__file__).parent)
+    code = f"import sys; sys.path.insert(0, {here!r}); import serve; serve.sender({seconds}, {port}, {path!r}, {least})"
     processes = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(senders)]
     rows = [json.loads(process.communicate()[0].strip().splitlines()[-1]) for process in processes]
     return sum(row["sent"] for row in rows), min(row["begun"] for row in rows), sum(row["refused"] for row in rows), begun
@@ -206,7 +207,10 @@ def ingest(seconds):
     serve.stop()
     rows, distinct = count_spans(folder)
     shutil.rmtree(folder)
-    print(f"ingest: {sent} sent, {distinct} stored in {took:.1f} s, {refused} requests refused, peak {peak[0]:.0f} MB", file=sys.stderr)
+    print(
+        f"ingest: {sent} sent, {distinct} stored in {took:.1f} s, {refused} requests refused, peak {peak[0]:.0f} MB",
+        file=sys.stderr,
+    )
     return {"spans_per_s": round(distinct / took), "lost": sent - distinct, "doubled": rows - distinct, "peak_mb": round(peak[0])}
 
 
@@ -217,7 +221,9 @@ def phoenix(seconds):
         **os.environ, "PHOENIX_PORT": str(port), "PHOENIX_GRPC_PORT": str(grpc), "PHOENIX_WORKING_DIR": str(folder),
         "PHOENIX_HOST": "127.0.0.1", "PHOENIX_TELEMETRY_ENABLED": "false", "PHOENIX_ALLOW_EXTERNAL_RESOURCES": "false",
     }  # fmt: skip
-    process = subprocess.Popen([str(HERE / "phoenix"), "serve"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [str(HERE / "phoenix"), "serve"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         if not _until(lambda: get(port, "/healthz")[0] == 200, 120):
             return None

@@ -161,7 +161,7 @@ class Evaluator:
         score = None
         if isinstance(event, Turn):
             score = session.score
-            event = _scored(event, score, closed)
+            event = scored(event, score, closed)
         for unit in closed:
             self._emit(unit)
         self._emit(event)
@@ -230,7 +230,8 @@ class Evaluator:
                 self.end(session)
 
 
-def _scored(turn: Turn, score: ReachScore, closed: list[UnitClosed]) -> Turn:
+def scored(turn: Turn, score: ReachScore, closed: list[UnitClosed]) -> Turn:
+    """The turn with the scores of the moment at which it ended, and how its unit closed."""
     values = {name: getattr(turn, name) for name in _TURN_FIELDS}
     values["score"], values["tool"] = _or_absent(score.total), _or_absent(score.tool)
     values["knowledge"], values["task"] = _or_absent(score.knowledge), _or_absent(score.task)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from agent_reach.contracts import Routes
 from agent_reach.server.alerts import Alerts
+from agent_reach.server.foreign import ForeignTraces
 from agent_reach.server.ingest import Ingest
 from agent_reach.store.port import Store
 
@@ -24,20 +25,23 @@ _ALL: Final = {"agent": "", "intent": "", "version": ""}
 
 
 class Jobs:
-    """Two threads; `snapshot`, `import_foreign` and `check_alerts` may also be called by hand.
+    """Two threads; `snapshot`, `check_alerts` and `foreign.convert` may also be called by hand.
 
     Attributes:
         alerts: which rules fire.
+        foreign: converts the traces of other instrumentations.
     """
 
     def __init__(self, store: Store, ingest: Ingest, routes: Routes, alerts: Alerts) -> None:
-        self._store, self._ingest, self._routes, self.alerts = store, ingest, routes, alerts
+        self._store, self._routes, self.alerts = store, routes, alerts
         self._stop = threading.Event()
         self._since: float | None = None
         self._newest = 0.0
         self._lock = threading.Lock()
+        self.foreign = ForeignTraces(store, ingest, routes)
         self._threads = [
             threading.Thread(target=self._every, args=(SNAPSHOT_SECONDS, self._snapshot_and_check), daemon=True),
+            threading.Thread(target=self._every, args=(_IMPORT_SECONDS, self.foreign.convert), daemon=True),
         ]
 
     def start(self) -> None:
@@ -62,6 +66,7 @@ class Jobs:
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(30)
+        self.foreign.close()
 
     def _every(self, seconds: float, work: Callable[[], Any]) -> None:
         while not self._stop.is_set():

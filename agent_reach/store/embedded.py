@@ -45,7 +45,9 @@ class EmbeddedStore:
         self._lock = claim(folder)
         try:
             first = new_session(str(folder / "chdb"))
-            migrate(lambda statement: _rows(first.query(statement, "JSON")), lambda name: first.query(f"USE {name}"), ttl_days=ttl_days)
+            migrate(
+                lambda statement: _rows(first.query(statement, "JSON")), lambda name: first.query(f"USE {name}"), ttl_days=ttl_days
+            )
             for table in ("otel_traces", "reach_events", "otel_traces_trace_id_ts"):
                 first.query(f"ALTER TABLE {DATABASE}.{table} MODIFY SETTING {_MERGE_LATE}")
             self._writers, self._readers = _Pool([first]), _Pool([])

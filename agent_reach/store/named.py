@@ -41,5 +41,12 @@ def as_text(value: Any) -> str:
     """A parameter in ClickHouse's escaped text form."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_quoted(item) for item in value)}]"
     text = str(value)
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\0", "\\0")
+
+
+def _quoted(item: Any) -> str:
+    escaped = str(item).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -39,8 +39,22 @@ def send_events(events: Iterable[Event], otlp: str) -> int:
     return len(spans)
 
 
-def spans_of(events: Iterable[Event]) -> Sequence[ReadableSpan]:
-    """One span an event, with the span events that belong to it; those whose span is not there get one of their own."""
+def encode_events(events: Iterable[Event], service: str) -> tuple[bytes, int]:
+    """Events as an OTLP request of the service, and how many spans it holds."""
+    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+    from opentelemetry.sdk.resources import Resource
+
+    spans = spans_of(events, Resource({"service.name": service}))
+    return encode_spans(spans).SerializeToString(), len(spans)
+
+
+def spans_of(events: Iterable[Event], shared: Any = None) -> Sequence[ReadableSpan]:
+    """One span an event, with the span events that belong to it; those whose span is not there get one of their own.
+
+    Args:
+        events: in any order.
+        shared: the resource of the spans; by default that of this process.
+    """
     ordered = list(events)
     turns = {event.id: event.time + event.latency for event in ordered if isinstance(event, Turn)}
     units = {e.parent: e for e in ordered if isinstance(e, UnitClosed) and turns.get(e.parent) == e.time}
@@ -54,7 +68,7 @@ def spans_of(events: Iterable[Event]) -> Sequence[ReadableSpan]:
             beside.setdefault(event.parent, []).append(SpanEvent(span_name(event), attributes_of(event), event.time))
         else:
             alone.append(event)
-    shared = resource()
+    shared = resource() if shared is None else shared
     more = {turn: unit_attributes(unit) for turn, unit in units.items()}
     return [_span(event, beside.get(event.id, ()), shared, more.get(event.id, {})) for event in alone]
 

@@ -51,7 +51,9 @@ class Views:
 
     def now(self, filters: Filters) -> Page:
         """Which agent is broken, on which link, since when, and what was done."""
-        found = self._select(filters, agents={}, fleet={}, curves={"bucket": filters.bucket}, versions={}, failures={"limit": 15, "verdict": ""})
+        found = self._select(
+            filters, agents={}, fleet={}, curves={"bucket": filters.bucket}, versions={}, failures={"limit": 15, "verdict": ""}
+        )
         fleet = added(found["agents"])
         window = filters.window(self._clock())
         curves = self._curves(found["curves"], filters, window, [(row["at"], row["version"]) for row in found["versions"]])

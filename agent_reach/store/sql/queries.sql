@@ -290,19 +290,25 @@ GROUP BY name, service, instance, attributes
 ORDER BY name, service, instance;
 
 -- name: foreign_traces
--- Traces of other instrumentations that ended or fell silent, and of which no event of ours was made yet.
-SELECT TraceId AS trace, max(Timestamp) AS newest
+-- Traces of other instrumentations that ended or fell silent, and of which no event of ours was made yet; oldest first.
+SELECT TraceId AS trace, toUnixTimestamp64Nano(max(Timestamp)) / 1e9 AS newest
 FROM agent_reach.otel_traces
-WHERE Timestamp >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9))
-    AND (multiSearchAny(ScopeName, ['openinference', 'traceloop', 'opentelemetry.instrumentation', 'langsmith', 'langchain'])
-        OR mapContains(SpanAttributes, 'openinference.span.kind') OR mapContains(SpanAttributes, 'traceloop.span.kind')
-        OR mapContains(SpanAttributes, 'langsmith.span.kind') OR mapContains(SpanAttributes, 'gen_ai.operation.name'))
-    AND TraceId NOT IN (
-        SELECT trace FROM agent_reach.reach_events WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)))
+PREWHERE Timestamp >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND ScopeName != 'agent_reach'
+WHERE mapContains(SpanAttributes, 'openinference.span.kind') OR mapContains(SpanAttributes, 'traceloop.span.kind')
+    OR mapContains(SpanAttributes, 'langsmith.span.kind') OR mapContains(SpanAttributes, 'gen_ai.operation.name')
 GROUP BY TraceId
-HAVING countIf(ParentSpanId = '') > 0 OR newest < fromUnixTimestamp64Nano(toInt64({silent: Float64} * 1e9))
-ORDER BY newest
+HAVING (countIf(ParentSpanId = '') > 0 AND max(Timestamp) < fromUnixTimestamp64Nano(toInt64({settled: Float64} * 1e9)))
+    OR max(Timestamp) < fromUnixTimestamp64Nano(toInt64({silent: Float64} * 1e9))
+ORDER BY min(Timestamp)
 LIMIT {limit: UInt32};
+
+-- name: converted
+-- Which of the traces hold events of ours: {traces: Array(String)}.
+SELECT DISTINCT trace FROM agent_reach.reach_events WHERE trace IN {traces: Array(String)};
+
+-- name: numbers
+-- The last turn and unit of a session.
+SELECT max(turn) AS turn, max(unit) AS unit FROM agent_reach.reach_events WHERE session = {session: String};
 
 -- name: trace_spans
 -- The spans of one trace.

@@ -44,20 +44,24 @@ class ClusterStore:
         if where.scheme not in _PORTS or not where.hostname:
             raise StoreError(f"store: expected clickhouse://user@host:8123/ or clickhouses://…, found scheme {where.scheme!r}")
         self._errors: Any = clickhouse_connect.driver.exceptions.ClickHouseError
-        self._lock = claim(folder)
-        self._writing = threading.Lock()
-        self._converter = Converter()
         self._name = f"{where.hostname}:{where.port or _PORTS[where.scheme]}"
-        with self._faults("cannot connect"):
-            self._client: Any = clickhouse_connect.get_client(
-                host=where.hostname,
-                port=where.port or _PORTS[where.scheme],
-                username=where.username or "default",
-                password=where.password or "",
-                secure=where.scheme == "clickhouses",
-                autogenerate_session_id=False,
-            )
-            migrate(self._run, self._use, ttl_days=ttl_days)
+        self._writing = threading.Lock()
+        self._lock = claim(folder)
+        try:
+            with self._faults("cannot connect"):
+                self._client: Any = clickhouse_connect.get_client(
+                    host=where.hostname,
+                    port=where.port or _PORTS[where.scheme],
+                    username=where.username or "default",
+                    password=where.password or "",
+                    secure=where.scheme == "clickhouses",
+                    autogenerate_session_id=False,
+                )
+                migrate(self._run, self._use, ttl_days=ttl_days)
+            self._converter = Converter()
+        except BaseException:
+            self._lock.close()
+            raise
 
     def _use(self, database: str) -> None:
         self._client.database = database

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,7 @@ from agent_reach.errors import StoreError
 from agent_reach.store.claim import claim
 from agent_reach.store.convert import first_line, new_session, quoted, segment_error
 from agent_reach.store.migrate import migrate
-from agent_reach.store.named import query
+from agent_reach.store.named import as_text, query
 from agent_reach.store.otlp import COLUMNS, format_schema, select_spans
 from agent_reach.store.port import Row
 from agent_reach.store.schema import DATABASE, TTL_DAYS
@@ -23,7 +24,11 @@ _READERS: Final = 3
 _MERGE_LATE: Final = "min_parts_to_merge_at_once = 10"
 """On the two cores of a small machine, merging often costs more than storing."""
 
-_SETTINGS: Final = "output_format_json_quote_64bit_integers = 0, output_format_json_quote_denormals = 0"
+_SETTINGS: Final = (
+    "output_format_json_quote_64bit_integers = 0, output_format_json_quote_denormals = 0, "
+    # All versions of a row have the same session, so the index may pass over granules without looking for newer ones there.
+    "use_skip_indexes_if_final = 1, use_skip_indexes_if_final_exact_mode = 0"
+)
 _INSERT: Final = f"""
 INSERT INTO {DATABASE}.otel_traces ({", ".join(f"`{column}`" for column in COLUMNS)}) {{select}}
 SETTINGS format_schema = '{format_schema()}', insert_deduplication_token = '{{token}}', max_insert_threads = 1, max_threads = 1,
@@ -74,7 +79,7 @@ class EmbeddedStore:
         statement, values = query(name, parameters)
         with self._readers.one() as reader:
             try:
-                return _rows(reader.query(f"{statement}\nSETTINGS {_SETTINGS}", "JSON", params=values))
+                return _rows(reader.query(f"{statement}\nSETTINGS {_SETTINGS}", "JSON", params=_texts(values)))
             except RuntimeError as error:
                 raise StoreError(f"query {name!r}: {first_line(error)}") from error
 
@@ -83,7 +88,7 @@ class EmbeddedStore:
         statement, values = query(name, parameters)
         try:
             with self._writers.one() as writer:
-                writer.query(statement, params=values)
+                writer.query(statement, params=_texts(values))
         except RuntimeError as error:
             raise StoreError(f"statement {name!r}: {first_line(error)}") from error
 
@@ -103,6 +108,19 @@ class EmbeddedStore:
         self._readers.close()
         self._writers.close()
         self._lock.close()
+
+
+class MemoryStore(EmbeddedStore):
+    """The same in a temporary folder, which is gone when the store is closed."""
+
+    def __init__(self, *, ttl_days: int = TTL_DAYS) -> None:
+        self._temporary = tempfile.TemporaryDirectory(prefix="agent-reach-")
+        super().__init__(Path(self._temporary.name), ttl_days=ttl_days)
+
+    def close(self) -> None:
+        """Forget everything."""
+        super().close()
+        self._temporary.cleanup()
 
 
 class _Pool:
@@ -130,6 +148,10 @@ class _Pool:
     def close(self) -> None:
         for session in self._all:
             session.close()
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {key: as_text(value) for key, value in values.items()}
 
 
 def _rows(result: Any) -> list[Row]:

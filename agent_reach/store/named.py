@@ -21,8 +21,8 @@ def queries() -> dict[str, str]:
     return {name: body.strip().rstrip(";") for name, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
-def query(name: str, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    """A statement and its parameters as text; values never become part of the SQL.
+def query(name: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A statement and the parameters that it takes; values never become part of the SQL.
 
     Raises:
         StoreError: no such query, or a parameter is missing.
@@ -34,7 +34,7 @@ def query(name: str, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
     missing = needed - parameters.keys()
     if missing:
         raise StoreError(f"query {name!r} needs {', '.join(sorted(missing))}")
-    return statement, {key: as_text(parameters[key]) for key in needed}
+    return statement, {key: parameters[key] for key in needed}
 
 
 def as_text(value: Any) -> str:

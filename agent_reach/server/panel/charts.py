@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from agent_reach.contracts import Thresholds
 
-WIDTH: Final = 720
+WIDTH: Final = 420
 HEIGHT: Final = 120
 _LEFT: Final = 34
-_TICKS: Final = 6
+_TICKS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ _RUNGS: Final = ("retries", "reroutes", "snapshots", "humans")
 _EVENTS_SHOWN: Final = 2_000
 _SESSIONS_SHOWN: Final = 100
 _FEW: Final = 30
+_RECENT: Final = 600.0  # seconds
 
 
 class Views:
@@ -42,6 +43,15 @@ class Views:
         asked = {name: self._pool.submit(self._store.select, name, **shared, **more) for name, more in queries.items()}
         return {name: future.result() for name, future in asked.items()}
 
+    def _newest(self, filters: Filters, name: str, limit: int, **more: Any) -> list[Row]:
+        """The newest rows: looked for in the last minutes first, since that is where they mostly are."""
+        shared = {**filters.parameters(self._clock()), "limit": limit, **more}
+        recent = {**shared, "from": max(shared["from"], shared["to"] - _RECENT)}
+        rows = self._store.select(name, **recent)
+        if len(rows) < limit and recent["from"] > shared["from"]:
+            return self._store.select(name, **shared)
+        return rows
+
     def choices(self, filters: Filters) -> Row:
         """What the filters can be set to."""
         row = self._select(filters, choices={})["choices"][0]
@@ -51,9 +61,8 @@ class Views:
 
     def now(self, filters: Filters) -> Page:
         """Which agent is broken, on which link, since when, and what was done."""
-        found = self._select(
-            filters, agents={}, fleet={}, curves={"bucket": filters.bucket}, versions={}, failures={"limit": 15, "verdict": ""}
-        )
+        newest = self._pool.submit(self._newest, filters, "failures", 15, verdict="")
+        found = self._select(filters, agents={}, fleet={}, curves={"bucket": filters.bucket}, versions={})
         fleet = added(found["agents"])
         window = filters.window(self._clock())
         curves = self._curves(found["curves"], filters, window, [(row["at"], row["version"]) for row in found["versions"]])
@@ -62,7 +71,7 @@ class Views:
             "strip": self._strip(fleet, found["fleet"][0], filters),
             "agents": self._ranking(found["agents"], found["curves"]),
             "curves": {link: curves(link) for link in _LINKS},
-            "failures": [explain(row) for row in found["failures"]],
+            "failures": [explain(row) for row in newest.result()],
             "thresholds": self._routes.thresholds,
         }
 
@@ -105,8 +114,8 @@ class Views:
 
     def sessions(self, filters: Filters) -> Page:
         """The sessions seen last."""
-        more = {"limit": _SESSIONS_SHOWN, "broken": bool(filters.broken), "search": filters.search}
-        return {"sessions": self._select(filters, sessions=more)["sessions"]}
+        more = {"broken": bool(filters.broken), "search": filters.search}
+        return {"sessions": self._newest(filters, "sessions", _SESSIONS_SHOWN, **more)}
 
     def session(self, id: str, chosen: str) -> Page | None:
         """One session on a time axis; None when the store does not hold it.
@@ -242,13 +251,15 @@ def explain(event: Row) -> Row:
 
 
 def _cause(event: Row) -> str:
+    if event["status"] in ("handoff", "cancelled", "interrupted"):
+        return ""
     if event["status"] == "fail":
         return event["fail_cause"] or "fail"
     if event["status"] == "empty_alias":
         return f"empty: {event['empty_kind']}" if event["empty_kind"] else "empty"
     if event["verdict"] == "miss":
         return "another tool was needed"
-    return event["first_status"] if event["first_status"] != "ok" else ""
+    return {"ok": "", "empty_alias": "empty at first", "fail": "failed at first"}.get(event["first_status"], event["first_status"])
 
 
 def _done(event: Row) -> str:

@@ -1,0 +1,266 @@
+"""One suite for every store: what SQL says equals what the pure functions say of the same events."""
+
+import random
+import shutil
+import time
+from collections import defaultdict
+from dataclasses import replace
+
+import pytest
+
+from agent_reach.contracts import Routes, Weights
+from agent_reach.errors import StoreError, UnreadableSegment
+from agent_reach.events import Handoff, Retrieval, ToolCall, Turn, UnitClosed
+from agent_reach.scores import Tally
+from agent_reach.scores.reach import reach_score
+from agent_reach.server.figures import figures_of
+from agent_reach.store import open_store
+from agent_reach.store.spool import varint
+from agent_reach.telemetry.resend import encode_events
+from tests.integration.serving import clickhouse_front
+from tests.streams import live, random_stream
+
+NOW = int(time.time()) // 60 * 60 * 10**9
+REFRESH = ("refresh_agents", "refresh_tools", "refresh_sources")
+EVERYTHING = {"from": NOW / 1e9 - 86_400, "to": NOW / 1e9 + 86_400, "agent": "", "intent": "", "version": ""}
+
+
+@pytest.fixture(params=["memory", "chdb", "clickhouse"])
+def store(request, tmp_path):
+    if request.param != "clickhouse":
+        opened = open_store("memory:" if request.param == "memory" else "", tmp_path / "store")
+        yield opened
+        opened.close()
+        return
+    with clickhouse_front(tmp_path / "front") as port:
+        opened = open_store(f"clickhouse://default@127.0.0.1:{port}/", tmp_path / "store")
+        yield opened
+        opened.close()
+
+
+def segment(folder, events, name="a"):
+    body, _ = encode_events(events, "shop")
+    path = folder / f"{name}.otlp"
+    path.write_bytes(varint(len(body)) + body)
+    return path
+
+
+def stream(seed):
+    """What the evaluator emits for a random stream, as it would come from an agent: with ids, times, agents and traces."""
+    dice = random.Random(seed)
+    emitted = live(random_stream(dice))[1]
+    made, turn_of = [], {}
+    for number, event in enumerate(emitted):
+        where = {
+            "session": f"{seed}-{event.session}",
+            "id": f"{seed:08x}{number:08x}",
+            "trace": f"{seed + 1:032x}",
+            "agent": dice.choice(["orders", "refunds"]),
+            "time": NOW + number * 20 * 10**9,
+        }
+        made.append(replace(event, **where))
+        if isinstance(event, Turn):
+            turn_of[where["session"]] = where
+    return made
+
+
+def write(store, folder, seeds):
+    events = [event for seed in seeds for event in stream(seed)]
+    store.write_segment(segment(folder, events))
+    return events
+
+
+def refresh(store):
+    for statement in REFRESH:
+        store.execute(statement, since=0.0, now=time.time())
+
+
+def tallies(events, key):
+    found = defaultdict(Tally)
+    for event in events:
+        found[key(event)].add(event)
+    return found
+
+
+def same(row, score):
+    for link in ("tool", "knowledge", "task", "total"):
+        wanted = getattr(score, link)
+        assert (row[link] is None) == (wanted is None), (row, link, wanted)
+        assert wanted is None or row[link] == pytest.approx(wanted, abs=1e-9)
+    assert row["band"] == score.band
+
+
+def test_sql_scores_every_session_as_the_pure_functions_do(store, tmp_path):
+    events = write(store, tmp_path, range(120))
+    rows = {row["session"]: row for row in store.select("session_scores", **EVERYTHING)}
+    expected = tallies(events, lambda event: event.session)
+    assert rows.keys() == expected.keys()
+    routes = Routes()
+    for session, tally in expected.items():
+        same(rows[session], reach_score(tally, routes.weights, routes.thresholds))
+        calls = {
+            "calls": tally.calls.total(),
+            "ok": tally.calls["ok"],
+            "failed": tally.calls["fail"],
+            "empty": tally.calls["empty_alias"],
+        }
+        assert calls.items() <= rows[session].items()
+
+
+def test_other_weights_and_absent_links_are_scored_alike(store, tmp_path):
+    events = write(store, tmp_path, range(40))
+    routes = Routes(weights=Weights(tool=0.5, knowledge=0.2, task=0.3, taken_penalty=0.35, absent="full"))
+    store.execute("settings", tool=0.5, knowledge=0.2, task=0.3, taken_penalty=0.35, absent_full=True, healthy=0.9, degraded=0.75)
+    rows = {row["session"]: row for row in store.select("session_scores", **EVERYTHING)}
+    for session, tally in tallies(events, lambda event: event.session).items():
+        same(rows[session], reach_score(tally, routes.weights, routes.thresholds))
+
+
+def test_minute_snapshots_add_up_to_the_figures_of_each_agent(store, tmp_path):
+    events = write(store, tmp_path, range(60))
+    refresh(store)
+    routes = Routes()
+    rows = {row["agent"]: row for row in store.select("agents", **EVERYTHING)}
+    for agent, tally in tallies(events, lambda event: event.agent).items():
+        expected, found = reach_score(tally, routes.weights, routes.thresholds), figures_of(rows[agent], routes)
+        for link in ("tool", "knowledge", "task", "total"):
+            wanted = getattr(expected, link)
+            assert getattr(found, link) == (wanted if wanted is None else pytest.approx(wanted, abs=1e-9))
+        assert rows[agent]["calls"] == tally.calls.total()
+        assert rows[agent]["taken"] == sum(shape.taken * n for shape, n in tally.units.items())
+        sessions = {event.session for event in events if event.agent == agent}
+        assert rows[agent]["sessions"] == len(sessions)
+
+
+def test_snapshots_taken_again_change_nothing(store, tmp_path):
+    write(store, tmp_path, range(10))
+    refresh(store)
+    before = store.select("agents", **EVERYTHING)
+    refresh(store)
+    assert store.select("agents", **EVERYTHING) == before
+    tools = {row["tool"]: row["calls"] for row in store.select("tools", **EVERYTHING)}
+    assert sum(tools.values()) == sum(row["calls"] for row in before)
+
+
+def test_spans_that_come_twice_count_once(store, tmp_path):
+    events = stream(7)
+    store.write_segment(segment(tmp_path, events, "first"))
+    store.write_segment(segment(tmp_path, events, "again"))
+    refresh(store)
+    calls = sum(isinstance(event, ToolCall) for event in events)
+    assert sum(row["calls"] for row in store.select("agents", **EVERYTHING)) == calls
+    assert sum(row["calls"] for row in store.select("session_scores", **EVERYTHING)) == calls
+
+
+def test_a_segment_that_is_written_twice_is_stored_once(store, tmp_path):
+    path = segment(tmp_path, stream(3))
+    store.write_segment(path)
+    before = store.select("stored")
+    store.write_segment(path)
+    assert store.select("stored") == before and before[0]["spans"] > 0
+
+
+def test_a_segment_that_is_none_is_refused_and_the_next_one_taken(store, tmp_path):
+    bad = tmp_path / "bad.otlp"
+    bad.write_bytes(varint(200) + b"\xff" * 200)
+    with pytest.raises(UnreadableSegment, match="bad"):
+        store.write_segment(bad)
+    store.write_segment(segment(tmp_path, stream(1)))
+    assert store.select("stored")[0]["events"] > 0
+
+
+def test_sql_in_a_value_stays_a_value(store, tmp_path):
+    evil = "'; DROP TABLE agent_reach.reach_events; --\\"
+    call = ToolCall(session=evil, agent=evil, tool=evil, status="fail", fail_cause="other", time=NOW, id="a" * 16, trace="b" * 32)
+    store.write_segment(segment(tmp_path, [call]))
+    refresh(store)
+    assert [row["tool"] for row in store.select("session_events", session=evil, limit=5)] == [evil]
+    assert store.select("agents", **{**EVERYTHING, "agent": evil})[0]["failed"] == 1
+    assert store.select("agents", **{**EVERYTHING, "agent": "\t\n\\N"}) == []
+
+
+def test_every_query_of_the_panel_runs_on_an_empty_store(store):
+    from agent_reach.store.named import queries
+
+    more = {"limit": 5, "bucket": 60, "session": "s", "trace": "t", "id": "i", "search": "", "broken": False, "verdict": "",
+            "since": 0.0, "settled": 0.0, "silent": 0.0, "traces": ["a", "b'"]}  # fmt: skip
+    for name, statement in queries().items():
+        if not statement.lstrip("- \n").startswith("INSERT") and "INSERT INTO" not in statement:
+            store.select(name, **EVERYTHING, **more)
+
+
+def test_the_verdicts_of_retrievals_and_handoffs_reach_their_rows(store, tmp_path):
+    where = {"session": "s", "agent": "a", "trace": "c" * 32}
+    events = [
+        Retrieval(
+            **where, id="1" * 16, time=NOW, source="faq", retrieved=4, relevant=1, admitted=1, ideal=2, relevances=("0.9", "0.1")
+        ),
+        Handoff(**where, id="2" * 16, time=NOW + 1, sender="a", receiver="b", missing=("order_id",)),
+        UnitClosed(**where, id="3" * 16, time=NOW + 2, needs=2, reached=1, first_reached=0, taken=1, guessed=True),
+    ]
+    store.write_segment(segment(tmp_path, events))
+    refresh(store)
+    source = store.select("sources", **EVERYTHING)[0]
+    assert (source["retrieved"], source["admitted"], source["recall"], source["hit"]) == (4, 1, 0.5, 0.25)
+    assert [(row["position"], row["relevance"]) for row in store.select("positions", **EVERYTHING)] == [(1, 0.9), (2, 0.1)]
+    failures = store.select("failures", **EVERYTHING, limit=9, verdict="")
+    assert {(row["kind"], row["missing"]) for row in failures} == {("handoff", '["order_id"]'), ("retrieval", "")}
+    assert store.select("session", session="s")[0]["tool"] == pytest.approx(0.3)
+
+
+def test_an_unknown_query_and_a_missing_parameter_say_so(store):
+    with pytest.raises(StoreError, match="no query is named 'nosuch'"):
+        store.select("nosuch")
+    with pytest.raises(StoreError, match="needs agent"):
+        store.select("agents")
+
+
+# folders --------------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_stored_is_there_when_the_folder_is_opened_again(tmp_path):
+    first = open_store("", tmp_path / "store")
+    first.write_segment(segment(tmp_path, stream(2)))
+    before = first.select("session_scores", **EVERYTHING)
+    first.close()
+    second = open_store("", tmp_path / "store")
+    assert second.select("session_scores", **EVERYTHING) == before
+    second.close()
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(StoreError, match="holds something else"):
+        open_store("", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_folder_that_is_open_elsewhere_names_who_has_it(tmp_path):
+    opened = open_store("", tmp_path / "store")
+    with pytest.raises(StoreError, match="in use by process"):
+        open_store("", tmp_path / "store")
+    opened.close()
+    open_store("", tmp_path / "store").close()
+
+
+def test_a_database_of_a_newer_version_is_not_touched(tmp_path):
+    opened = open_store("", tmp_path / "store")
+    opened.insert("reach_migrations", [{"number": 9_999, "name": "future"}])
+    opened.close()
+    with pytest.raises(StoreError, match="migration 9999"):
+        open_store("", tmp_path / "store")
+
+
+def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path):
+    with pytest.raises(StoreError, match="127.0.0.1:9: cannot connect") as caught:
+        open_store("clickhouse://reach:s3cret@127.0.0.1:9/", tmp_path / "store")
+    assert "s3cret" not in str(caught.value)
+    with pytest.raises(StoreError, match="expected clickhouse://"):
+        open_store("mysql://x/", tmp_path / "other")
+
+
+def test_the_folder_of_a_memory_store_is_gone_when_it_is_closed(tmp_path):
+    opened = open_store("memory:", tmp_path)
+    folder = opened._temporary.name
+    opened.close()
+    assert not shutil.os.path.exists(folder)

@@ -63,8 +63,13 @@ def inflate(body: bytes, encoding: str) -> bytes:
     return whole
 
 
-def read_traces(body: bytes, *, is_json: bool = False) -> Accepted:
+def read_traces(body: bytes, *, is_json: bool = False, oldest: int = 0) -> Accepted:
     """Parse and check an `ExportTraceServiceRequest`.
+
+    Args:
+        body: the message.
+        is_json: it is in OTLP's JSON.
+        oldest: spans that began before are out of retention; nanoseconds since 1970.
 
     Raises:
         RequestError: 400, it is no such message.
@@ -74,7 +79,7 @@ def read_traces(body: bytes, *, is_json: bool = False) -> Accepted:
     kept = 0
     for resource_spans in request.resource_spans:
         for scope_spans in resource_spans.scope_spans:
-            wrong = [(i, fault) for i, span in enumerate(scope_spans.spans) if (fault := _fault(span))]
+            wrong = [(i, fault) for i, span in enumerate(scope_spans.spans) if (fault := _fault(span, oldest))]
             for i, fault in reversed(wrong):
                 del scope_spans.spans[i]
                 reasons.add(fault)
@@ -95,7 +100,7 @@ def _from_protobuf(body: bytes) -> ExportTraceServiceRequest:
         raise RequestError(400, "the body is no ExportTraceServiceRequest in protobuf") from error
 
 
-def _fault(span: Any) -> str:
+def _fault(span: Any, oldest: int) -> str:
     """Why a span cannot be stored, `""` when it can."""
     if len(span.trace_id) != 16 or not any(span.trace_id):
         return "trace_id must be 16 bytes, not all zero"
@@ -103,6 +108,8 @@ def _fault(span: Any) -> str:
         return "span_id must be 8 bytes, not all zero"
     if span.start_time_unix_nano == 0:
         return "start_time_unix_nano is missing"
+    if span.start_time_unix_nano < oldest:
+        return "the span is older than what is kept"
     return ""
 
 

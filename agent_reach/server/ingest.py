@@ -23,20 +23,27 @@ RETRY_AFTER: Final = 5
 WRITERS: Final = 2
 """Segments that are stored at the same time."""
 
+_DAY: Final = 86_400 * 10**9
 _SEAL_SECONDS: Final = 0.5
 _PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE: Final = 30.0
 
 
 class Ingest:
-    """What is accepted is in the spool, hence survives `kill -9`; a thread moves it into the store.
+    """What is accepted is in the spool, hence survives `kill -9`; threads move it into the store.
+
+    Args:
+        store: takes the segments.
+        spool: keeps what is accepted.
+        ttl_days: older spans are refused, since the store would drop them.
 
     Attributes:
         counts: spans accepted, rejected, stored and set aside, requests refused.
     """
 
-    def __init__(self, store: Store, spool: Spool) -> None:
+    def __init__(self, store: Store, spool: Spool, *, ttl_days: int = 30) -> None:
         self._store, self._spool = store, spool
+        self._kept = ttl_days * _DAY
         self.counts: Counter[str] = Counter()
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -55,7 +62,7 @@ class Ingest:
             RequestError: it is malformed.
             StoreFull: no room now.
         """
-        accepted = read_traces(body, is_json=is_json)
+        accepted = read_traces(body, is_json=is_json, oldest=time.time_ns() - self._kept)
         if accepted.spans:
             self.keep(accepted)
         self._count(rejected=accepted.rejected)

@@ -77,7 +77,8 @@ class Service:
         self.port, self.http_port = (s.getsockname()[1] for s in self._sockets)
         try:
             self.store: Store = open_store(options.store, options.data, ttl_days=options.ttl_days)
-            self.ingest = Ingest(self.store, Spool(options.data / "spool", max_bytes=options.max_spool_bytes))
+            spool = Spool(options.data / "spool", max_bytes=options.max_spool_bytes)
+            self.ingest = Ingest(self.store, spool, ttl_days=options.ttl_days)
             address = f"[{options.host}]" if ":" in options.host else options.host
             self._grpc, self.grpc_port = grpc_receiver(self.ingest, access, f"{address}:{options.grpc_port}")
         except BaseException:

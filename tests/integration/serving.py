@@ -73,7 +73,8 @@ class Serving:
         clean = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
         self.process = subprocess.Popen(command, stderr=log, stdout=log, env={**clean, **self.environment})
         alive = until(lambda: self.process.poll() is not None or httpx.get(f"{self.panel}/login").status_code == 200, START_SECONDS)
-        assert alive and self.process.poll() is None, self.log()
+        assert alive, self.log()
+        assert self.process.poll() is None, self.log()
 
     def log(self) -> str:
         return self.folder.with_suffix(".log").read_text()

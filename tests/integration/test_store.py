@@ -157,7 +157,8 @@ def test_a_segment_that_is_written_twice_is_stored_once(store, tmp_path):
     store.write_segment(path)
     before = store.select("stored")
     store.write_segment(path)
-    assert store.select("stored") == before and before[0]["spans"] > 0
+    assert store.select("stored") == before
+    assert before[0]["spans"] > 0
 
 
 def test_a_segment_that_is_none_is_refused_and_the_next_one_taken(store, tmp_path):
@@ -252,7 +253,7 @@ def test_a_database_of_a_newer_version_is_not_touched(tmp_path):
 
 
 def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path):
-    with pytest.raises(StoreError, match="127.0.0.1:9: cannot connect") as caught:
+    with pytest.raises(StoreError, match="cannot connect") as caught:
         open_store("clickhouse://reach:s3cret@127.0.0.1:9/", tmp_path / "store")
     assert "s3cret" not in str(caught.value)
     with pytest.raises(StoreError, match="expected clickhouse://"):

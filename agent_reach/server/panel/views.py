@@ -228,6 +228,7 @@ def as_list(text: str) -> list[str]:
 
 # events in words ------------------------------------------------------------------------------------------------------
 
+_AT_FIRST: Final = {"empty_alias": "empty at first", "fail": "failed at first"}
 _DONE: Final = {"retry": "retry", "reroute": "reroute", "snapshot": "snapshot", "human": "human"}
 
 
@@ -259,7 +260,7 @@ def _cause(event: Row) -> str:
         return f"empty: {event['empty_kind']}" if event["empty_kind"] else "empty"
     if event["verdict"] == "miss":
         return "another tool was needed"
-    return {"ok": "", "empty_alias": "empty at first", "fail": "failed at first"}.get(event["first_status"], event["first_status"])
+    return _AT_FIRST.get(event["first_status"], "")
 
 
 def _done(event: Row) -> str:

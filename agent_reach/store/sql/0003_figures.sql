@@ -63,8 +63,8 @@ CREATE TABLE IF NOT EXISTS reach_minutes$local $on_cluster (
     `retries` UInt64, `reroutes` UInt64, `snapshots` UInt64, `humans` UInt64,
     `turns` UInt64,
     `looked_at` UInt64 COMMENT 'turns whose reply was searched for fragments', `used` UInt64 COMMENT 'fragments cited there',
-    `sessions` AggregateFunction(uniq, String),
-    `broken` AggregateFunction(uniq, String) COMMENT 'sessions with a link that was not fully reached',
+    `sessions` AggregateFunction(uniqCombined64(12), String),
+    `broken` AggregateFunction(uniqCombined64(12), String) COMMENT 'sessions with a link that was not fully reached',
     `taken_at` DateTime64(3)
 ) ENGINE = $replacing_minutes
 PARTITION BY toYYYYMM(minute)

@@ -8,7 +8,7 @@ SELECT agent, sum(needs) AS needs, sum(reached) AS reached, sum(tool_sum) AS too
     sum(retrievals) AS retrievals, sum(knowledge_sum) AS knowledge_sum, sum(handoffs) AS handoffs, sum(complete) AS complete,
     sum(calls) AS calls, sum(ok) AS ok, sum(failed) AS failed, sum(empty) AS empty, sum(uncounted) AS uncounted,
     sum(retries) AS retries, sum(reroutes) AS reroutes, sum(snapshots) AS snapshots, sum(humans) AS humans,
-    uniqMerge(sessions) AS sessions, uniqMerge(broken) AS broken, toUnixTimestamp(max(minute)) AS seen
+    uniqCombined64Merge(12)(sessions) AS sessions, uniqCombined64Merge(12)(broken) AS broken, toUnixTimestamp(max(minute)) AS seen
 FROM agent_reach.reach_minutes FINAL
 WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
@@ -18,7 +18,7 @@ ORDER BY agent;
 
 -- name: fleet
 -- One row: distinct sessions in the range, which do not add up over agents.
-SELECT uniqMerge(sessions) AS sessions, uniqMerge(broken) AS broken, toUnixTimestamp64Milli(max(taken_at)) / 1000 AS taken_at
+SELECT uniqCombined64Merge(12)(sessions) AS sessions, uniqCombined64Merge(12)(broken) AS broken, toUnixTimestamp64Milli(max(taken_at)) / 1000 AS taken_at
 FROM agent_reach.reach_minutes FINAL
 WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
@@ -235,7 +235,7 @@ SELECT minute, agent, intent, version,
     sum(call_n), sum(ok_n), sum(fail_n), sum(empty_n), sum(uncounted_n),
     sum(retry_n), sum(reroute_n), sum(snapshot_n), sum(human_n), sum(turn_n),
     countIf(turn_n AND used >= 0), sumIf(used, turn_n AND used >= 0),
-    uniqState(session), uniqStateIf(session, abnormal_n), fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
+    uniqCombined64State(12)(session), uniqCombined64StateIf(12)(session, abnormal_n), fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
 FROM agent_reach.reach_counts
 WHERE minute IN (
         SELECT DISTINCT toStartOfMinute(time) FROM agent_reach.reach_events

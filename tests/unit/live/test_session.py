@@ -3,8 +3,8 @@ import random
 import pytest
 
 from agent_reach.contracts import Routes
-from agent_reach.events import Handoff, Retrieval, ToolCall, Turn, UnitClosed
-from agent_reach.live import Evaluator, Notes, Session
+from agent_reach.events import Handoff, ToolCall, Turn, UnitClosed
+from agent_reach.live import Session
 from agent_reach.scores import Tally
 from agent_reach.scores.reach import reach_score
 from tests.streams import ROUTES, live, random_stream

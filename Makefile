@@ -36,7 +36,7 @@ bench: .venv/dev  # the figures of benchmarks/RESULTS.md
 	$(PYTHON) -m venv .venv
 
 .venv/core: .venv/bin/python pyproject.toml
-	$(BIN)/pip install --quiet -e .
+	$(BIN)/pip install --quiet -e '.[serve]'
 	touch $@
 
 .venv/dev: .venv/core

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,11 +73,22 @@ def demo(
     model: Annotated[str | None, typer.Option(help="Any `init_chat_model` name instead of the scripted model.")] = None,
     otlp: Annotated[str | None, typer.Option(help="Send the spans to this OTLP endpoint.")] = None,
     store: Annotated[Path | None, typer.Option(help="Append the events to this file.")] = None,
+    serve: Annotated[
+        bool | None, typer.Option(help="Open the panel on it at the end; by default when a terminal is there.")
+    ] = None,
 ) -> None:
-    """Run an after-sales desk with faults twice: observing, then compensating."""
+    """Run an after-sales desk with faults twice: observing, then compensating; then show it on the panel."""
     from agent_reach.demo import run_demo
 
-    run_demo(Console(), model=model, otlp=otlp, store=store)
+    console = Console()
+    if serve is None:
+        serve = otlp is None and console.is_terminal and find_spec("chdb") is not None
+    if not serve:
+        run_demo(console, model=model, otlp=otlp, store=store)
+        return
+    with _server_parts():
+        from agent_reach.server.run import serve_beside
+    serve_beside(lambda endpoint: run_demo(console, model=model, otlp=endpoint, store=store), console)
 
 
 @app.command()

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -101,7 +102,8 @@ def serve(
     grpc_port: Annotated[int, typer.Option(help="Port of OTLP over gRPC.")] = 4317,
     ttl_days: Annotated[int, typer.Option(min=1, help="Days after which spans are dropped.")] = 30,
     routes: Annotated[Path | None, typer.Option(help="A route table: gives the weights and thresholds of the scores.")] = None,
-    alerts: Annotated[Path | None, typer.Option(help="Alert rules.")] = None,
+    alerts: Annotated[Path | None, typer.Option(help="Alert rules: what to watch, and where to tell.")] = None,
+    otlp: Annotated[str | None, typer.Option(help="Send alerts and the server's own counters to this endpoint as metrics.")] = None,
 ) -> None:
     """Take spans in over OTLP, keep them, and show them on a live panel."""
     with _server_parts():
@@ -119,6 +121,7 @@ def serve(
         ttl_days=ttl_days,
         routes=Routes.load(routes) if routes else Routes(),
         rules=Rules.load(alerts) if alerts else Rules(),
+        otlp=otlp,
     )
     serve_until_stopped(options, _err)
 
@@ -149,6 +152,12 @@ def ddl(
     from agent_reach.store.schema import script
 
     typer.echo(script(cluster=cluster, ttl_days=ttl_days))
+
+
+@clickhouse.command()
+def dashboard() -> None:
+    """Print a Grafana dashboard for the ClickHouse data source."""
+    typer.echo((files("agent_reach.store") / "grafana.json").read_text("utf-8"))
 
 
 _COLUMNS = ("calls", "ok", "failed", "empty", "uncounted", "score", "tool", "knowledge", "task", "band")

@@ -16,8 +16,8 @@ from agent_reach.store.port import Store
 
 log = logging.getLogger("agent_reach.server")
 
-SNAPSHOT_SECONDS: Final = 30.0
-_IMPORT_SECONDS: Final = 5.0
+_SHORTEST_PAUSE: Final = 3.0
+_LONGEST_PAUSE: Final = 30.0
 _OVERLAP: Final = 60.0
 """Seconds: a row may become visible after one that was stored later, when several processes write."""
 
@@ -40,8 +40,8 @@ class Jobs:
         self._lock = threading.Lock()
         self.foreign = ForeignTraces(store, ingest, routes)
         self._threads = [
-            threading.Thread(target=self._every, args=(SNAPSHOT_SECONDS, self._snapshot_and_check), daemon=True),
-            threading.Thread(target=self._every, args=(_IMPORT_SECONDS, self.foreign.convert), daemon=True),
+            threading.Thread(target=self._every, args=(self._snapshot_and_check,), daemon=True),
+            threading.Thread(target=self._every, args=(self.foreign.convert,), daemon=True),
         ]
 
     def start(self) -> None:
@@ -68,13 +68,15 @@ class Jobs:
                 thread.join(30)
         self.foreign.close()
 
-    def _every(self, seconds: float, work: Callable[[], Any]) -> None:
+    def _every(self, work: Callable[[], Any]) -> None:
+        """Again and again, with pauses that leave nearly all of the machine to others: a small store is fresh within seconds."""
         while not self._stop.is_set():
+            begun = time.monotonic()
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - the next round tries again
                 log.warning("%s failed: %s", getattr(work, "__name__", "a job").strip("_"), error)
-            self._stop.wait(seconds)
+            self._stop.wait(min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, 20 * (time.monotonic() - begun))))
 
     # snapshots --------------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from agent_reach.server.access import access_for, is_loopback
 from agent_reach.server.alerts import Alerts, Rules
 from agent_reach.server.ingest import Ingest
 from agent_reach.server.jobs import Jobs
+from agent_reach.server.meters import Meters
 from agent_reach.server.otlp_grpc import grpc_receiver
 from agent_reach.server.otlp_http import receiver
 from agent_reach.server.panel.app import panel
@@ -41,6 +42,7 @@ class Options:
         ttl_days: after which spans are dropped.
         routes: gives the weights and thresholds of the scores.
         rules: when to alert, and where.
+        otlp: endpoint that gets alerts and the server's own counters as metrics.
         max_spool_bytes: accepted and not stored yet; beyond it senders are asked to wait.
     """
 
@@ -54,6 +56,7 @@ class Options:
     ttl_days: int = 30
     routes: Routes = field(default_factory=Routes)
     rules: Rules = field(default_factory=Rules)
+    otlp: str | None = None
     max_spool_bytes: int = 1 << 30
 
 
@@ -85,6 +88,7 @@ class Service:
             self._close_sockets()
             raise
         self.jobs = Jobs(self.store, self.ingest, options.routes, Alerts(options.rules, options.routes))
+        self._meters = Meters(self.jobs.alerts, self.ingest, options.otlp)
         loopback = is_loopback(options.host)
         self._servers = [
             _server(panel(self.store, self.ingest, self.jobs, options.routes, access, loopback=loopback)),
@@ -118,6 +122,7 @@ class Service:
             self._thread.join(10)
         stopped.wait(10)
         self.jobs.stop()
+        self._meters.close()
         self.ingest.stop()
         self.store.close()
         self._close_sockets()

@@ -13,6 +13,7 @@ WIDTH: Final = 420
 HEIGHT: Final = 120
 _LEFT: Final = 34
 _TICKS: Final = 5
+_MARK: Final = 40  # room for the text beside a mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def curve(
         dots.append((round(x, 1), round(y, 1), f"{clock(at)} UTC  {value:.3f}  n={n}"))
         before, last = at, value
     lines = [(round(_y(v), 1), f"{v:g}") for v in (thresholds.healthy, thresholds.degraded)]
-    shown = [(round(_x(at, window), 1), text) for at, text in marks if window[0] <= at <= window[1]]
+    shown = [(round(min(_x(at, window), WIDTH - _MARK), 1), text) for at, text in marks if window[0] <= at <= window[1]]
     return Curve([" ".join(run) for run in runs], dots, lines, shown, ticks(window), last, total)
 
 

@@ -18,6 +18,9 @@ log = logging.getLogger("agent_reach.server")
 
 _SHORTEST_PAUSE: Final = 3.0
 _LONGEST_PAUSE: Final = 30.0
+_REFRESHES: Final = ("refresh_tools", "refresh_sources", "refresh_agents")
+"""The agents last: by them the next process sees that all snapshots were taken."""
+
 _OVERLAP: Final = 60.0
 """Seconds: a row may become visible after one that was stored later, when several processes write."""
 
@@ -93,7 +96,7 @@ class Jobs:
             if not dirty["n"] or dirty["newest"] == self._newest:
                 return False
             now = time.time()
-            for refresh in ("refresh_agents", "refresh_tools", "refresh_sources"):
+            for refresh in _REFRESHES:
                 self._store.execute(refresh, since=self._since, now=now)
             self._newest = dirty["newest"]
             self._since = max(0.0, self._newest - _OVERLAP)

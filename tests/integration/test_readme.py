@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from agent_reach import Routes
 from agent_reach.cli import app
+from agent_reach.server.alerts import Rules
 from tests.integration.agents import Script, ask
+from tests.integration.serving import serving
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
@@ -57,11 +59,11 @@ def test_all_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):
     assert names["reach"].runtime.policy.human == "interrupt"
 
 
-def test_all_yaml_blocks_are_route_tables(tmp_path):
+def test_all_yaml_blocks_are_route_tables_or_alert_rules(tmp_path):
     for text in blocks("yaml"):
-        path = tmp_path / "routes.yaml"
+        path = tmp_path / "declared.yaml"
         path.write_text(text, encoding="utf-8")
-        assert Routes.load(path).steps("order_query")
+        assert Rules.load(path).rules if "\nrules:" in text else Routes.load(path).steps("order_query")
 
 
 def commands():
@@ -74,6 +76,10 @@ def test_all_commands_are_there_and_run(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if command[0] == "make":
         assert re.search(rf"^{command[1]}:", (ROOT / "Makefile").read_text(), re.M)
+        return
+    if command[1] == "serve":
+        with serving(Path(command[command.index("--data") + 1])) as served:
+            assert served.health()["ok"]
         return
     (tmp_path / "conversations.json").write_text('[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
     (tmp_path / "events.jsonl").write_text(

@@ -25,10 +25,11 @@ REFRESH = ("refresh_agents", "refresh_tools", "refresh_sources")
 EVERYTHING = {"from": NOW / 1e9 - 86_400, "to": NOW / 1e9 + 86_400, "agent": "", "intent": "", "version": ""}
 
 
-@pytest.fixture(params=["memory", "chdb", "clickhouse"])
+@pytest.fixture(params=["memory", "clickhouse"])
 def store(request, tmp_path):
-    if request.param != "clickhouse":
-        opened = open_store("memory:" if request.param == "memory" else "", tmp_path / "store")
+    """What is in memory is chDB, too, in a folder that goes with it; the tests of folders are below."""
+    if request.param == "memory":
+        opened = open_store("memory:", tmp_path / "store")
         yield opened
         opened.close()
         return

@@ -1,4 +1,4 @@
-"""OTLP metrics: the counters of agent-reach itself are kept, all others are passed over."""
+"""OTLP metrics: the counters and gauges of agent-reach itself are kept, all others are passed over."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _rows(request: ExportMetricsServiceRequest) -> Iterator[dict[str, Any]]:
             for metric in scope_metrics.metrics:
                 if not metric.name.startswith(PREFIX):
                     continue
-                for point in metric.sum.data_points:
+                for point in (*metric.sum.data_points, *metric.gauge.data_points):
                     yield {
                         "time": _time(point.time_unix_nano),
                         "service": resource.get("service.name", ""),

@@ -91,7 +91,7 @@ class Service:
         self._meters = Meters(self.jobs.alerts, self.ingest, options.otlp)
         loopback = is_loopback(options.host)
         self._servers = [
-            _server(panel(self.store, self.ingest, self.jobs, options.routes, access, loopback=loopback)),
+            _server(panel(self.store, self.ingest, self.jobs, options.routes, access, loopback=loopback, otlp_port=self.http_port)),
             _server(receiver(self.ingest, access)),
         ]
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="agent-reach-http", daemon=True)

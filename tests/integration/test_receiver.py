@@ -408,3 +408,30 @@ def test_a_collector_in_between_delivers_every_span_once(tmp_path):
             assert until(lambda: served.health().get("accepted", 0) == 300)
         served.settle()
     assert served.rows("SELECT count(), uniqExact(SpanId) FROM agent_reach.otel_traces") == [[300, 300]]
+
+
+def test_an_alert_shows_on_the_panel_and_leaves_as_a_metric(tmp_path):
+    rules = tmp_path / "alerts.yaml"
+    rules.write_text(f"log: {tmp_path / 'alerts.jsonl'}\nrules:\n- when: band\n  least: 3\n")
+    with serving(tmp_path / "watching") as watching:
+        with serving(tmp_path / "data", "--alerts", str(rules), "--otlp", watching.http) as served:
+            reach = Reach(otlp=served.http)
+
+            @tool
+            def lookup(order_id: str) -> list[str]:
+                """Look an order up."""
+                return []
+
+            for number in range(4):
+                app = graph(reach.tool_node([lookup]), [ask(("lookup", {"order_id": "A-1"})), "It has shipped."], [lookup])
+                app.invoke(user("Where is it?"), {"callbacks": [reach.tracker], "configurable": {"thread_id": f"t{number}"}})
+            assert reach.shutdown()
+            assert until(lambda: "ReachScore 0.00 (broken) over 10 min" in httpx.get(served.panel).text, 40)
+        watching.stop()
+    assert json.loads((tmp_path / "alerts.jsonl").read_text().splitlines()[0])["state"] == "firing"
+    rows = watching.rows(
+        "SELECT name, attributes, max(value) FROM agent_reach.reach_counters GROUP BY name, attributes ORDER BY name"
+    )
+    assert ["agent_reach.alerts", {"rule": "band", "gen_ai.agent.name": "agent"}, 1.0] in rows
+    accepted = [row[2] for row in rows if row[:2] == ["agent_reach.serve.spans", {"outcome": "accepted"}]]
+    assert accepted[0] >= 8

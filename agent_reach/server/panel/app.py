@@ -48,9 +48,14 @@ _VIEWS: Final = (
 )
 
 
-def panel(store: Store, ingest: Ingest, jobs: Jobs, routes: Routes, access: Access, *, loopback: bool) -> Starlette:
-    """The application that the browser talks to."""
-    pages = _Pages(store, ingest, jobs, routes, access)
+def panel(store: Store, ingest: Ingest, jobs: Jobs, routes: Routes, access: Access, *, loopback: bool, otlp_port: int) -> Starlette:
+    """The application that the browser talks to.
+
+    Args:
+        loopback: only names of this machine are answered.
+        otlp_port: of OTLP/HTTP, for the pages that say where to send spans.
+    """
+    pages = _Pages(store, ingest, jobs, routes, access, otlp_port)
     listed = [Route(path, pages.view(name), name=name) for path, _, name in _VIEWS]
     more = [
         Route("/session/{id:path}", pages.session, name="session"),
@@ -80,7 +85,8 @@ class _Headers:
 
 
 class _Pages:
-    def __init__(self, store: Store, ingest: Ingest, jobs: Jobs, routes: Routes, access: Access) -> None:
+    def __init__(self, store: Store, ingest: Ingest, jobs: Jobs, routes: Routes, access: Access, otlp_port: int) -> None:
+        self._otlp_port = otlp_port
         self._views = Views(store, routes, time.time)
         self._ingest, self._jobs, self._access = ingest, jobs, access
         self._store = store
@@ -125,7 +131,7 @@ class _Pages:
     def _render(self, request: Request, name: str, status: int, **content: Any) -> Response:
         chosen = request.query_params.get("lang", "") or request.cookies.get("lang", "")
         language = language_of(chosen, request.headers.get("accept-language", ""))
-        endpoint = f"http://{request.url.hostname}:{{port}}"
+        known = self._access.allows(request.headers.get("authorization", ""), request.cookies.get(COOKIE, ""))
         shared = {
             "t": translator(language),
             "language": language,
@@ -134,10 +140,10 @@ class _Pages:
             "view": name,
             "ranges": RANGES,
             "choices": {"agents": [], "intents": [], "versions": []},
-            "alerts": list(self._jobs.alerts.firing.values()),
-            "waiting": self._ingest.waiting,
+            "alerts": list(self._jobs.alerts.firing.values()) if known else [],
+            "waiting": self._ingest.waiting if known else 0,
             "now": time.time(),
-            "endpoint": endpoint,
+            "endpoint": f"http://{request.url.hostname}:{self._otlp_port}",
             "path": request.url.path,
         }
         page = self._templates.get_template(f"{name}.html").render({**shared, **content})

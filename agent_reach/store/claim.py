@@ -10,14 +10,18 @@ from typing import IO, Final
 from agent_reach.errors import StoreError
 
 _MARKER: Final = "agent-reach"
+_MEANINGFUL: Final = frozenset("*?{}'\\")
+"""Signs that are more than themselves in the name of a file that ClickHouse is to read."""
 
 
 def claim(folder: Path) -> IO[str]:
     """The folder's lock, held as long as the file is open.
 
     Raises:
-        StoreError: it holds something else, is in use, or cannot be written.
+        StoreError: it holds something else, is in use, cannot be written, or has a name that ClickHouse cannot read.
     """
+    if found := sorted(set(str(folder.absolute())) & _MEANINGFUL):
+        raise StoreError(f"{folder}: ClickHouse cannot read from a folder with {' '.join(found)} in its name; give another one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         marker = folder / _MARKER

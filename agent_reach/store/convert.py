@@ -27,7 +27,7 @@ class Converter:
         Raises:
             UnreadableSegment: it is no such file.
         """
-        statement = f"{select_spans(quoted(segment))} SETTINGS format_schema = '{format_schema()}'"
+        statement = f"{select_spans(segment)} SETTINGS format_schema = '{format_schema()}'"
         try:
             with self._lock:
                 rows: bytes = self._session.query(statement, "Native").bytes()
@@ -51,17 +51,6 @@ def new_session(path: str = "") -> Any:
         raise StoreError("the store needs chDB: pip install 'agent-reach-sdk[serve]'") from error
     make: Any = Session
     return make(path) if path else make()
-
-
-def quoted(path: Path) -> str:
-    """A path as a SQL literal.
-
-    Raises:
-        StoreError: it has a quote or a backslash.
-    """
-    if "'" in str(path) or "\\" in str(path):
-        raise StoreError(f"{path}: a path with a quote or a backslash cannot be read")
-    return f"'{path}'"
 
 
 def segment_error(segment: Path, error: Exception) -> StoreError:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from agent_reach.errors import StoreError
 from agent_reach.store.claim import claim
-from agent_reach.store.convert import first_line, new_session, quoted, segment_error
+from agent_reach.store.convert import first_line, new_session, segment_error
 from agent_reach.store.migrate import migrate
 from agent_reach.store.named import as_text, query
 from agent_reach.store.otlp import COLUMNS, format_schema, select_spans
@@ -67,7 +67,7 @@ class EmbeddedStore:
 
     def write_segment(self, segment: Path) -> None:
         """Store the spans of a segment file; the same segment again changes nothing."""
-        statement = _INSERT.format(select=select_spans(quoted(segment)), token=segment.stem)
+        statement = _INSERT.format(select=select_spans(segment), token=segment.stem)
         try:
             with self._writers.one() as writer:
                 writer.query(statement)

@@ -5,6 +5,7 @@ import shutil
 import time
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -235,6 +236,18 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path):
     with pytest.raises(StoreError, match="holds something else"):
         open_store("", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_folder_may_be_named_from_here_but_not_by_a_pattern(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    opened = open_store("", Path("near by"))
+    (tmp_path / "near by" / "spool").mkdir()
+    opened.write_segment(segment(Path("near by/spool"), stream(2)))
+    assert opened.select("stored")[0]["events"] > 0
+    opened.close()
+    for name in ("a{b}", "it's", "x*"):
+        with pytest.raises(StoreError, match="in its name"):
+            open_store("", tmp_path / name)
 
 
 def test_a_folder_that_is_open_elsewhere_names_who_has_it(tmp_path):

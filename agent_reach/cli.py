@@ -23,6 +23,7 @@ from agent_reach.errors import ReachError
 from agent_reach.events import Event
 from agent_reach.importers.files import is_event_lines
 from agent_reach.importers.scoring import Scored, row, score_conversations, score_events
+from agent_reach.scores.rate import Rate, RateTally, to_record
 from agent_reach.store.lines import read_events
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -45,10 +46,16 @@ def score(
     """Score recorded conversations."""
     table = Routes.load(routes) if routes else None
     kept: list[Event] = []
-    keep = kept.append if otlp else None
+    rates = RateTally(table) if table else None
+    keepers = [keeper for keeper in (kept.append if otlp else None, rates.observe if rates else None) if keeper]
+
+    def keep(event: Event) -> None:
+        for keeper in keepers:
+            keeper(event)
+
     scored: list[Scored] = []
     for file in track(files, "Scoring", console=_err, transient=True, disable=not _err.is_terminal):
-        scored += _score_file(file, table, keep)
+        scored += _score_file(file, table, keep if keepers else None)
     used = table or Routes()
     sessions = [{"session": s.session, "file": s.file, **row([s], used)} for s in scored]
     total = row(scored, used)
@@ -57,10 +64,13 @@ def score(
 
         sent = send_events(kept, otlp)
         _err.print(f"{sent} spans sent to {escape(otlp)}")
+    routing = {"rates": to_record(rates)} if rates else {}
     if as_json:
-        typer.echo(json.dumps({"total": total, "sessions": sessions}, ensure_ascii=True))
-    else:
-        _print_scores(total, sessions, rows)
+        typer.echo(json.dumps({"total": total, "sessions": sessions, **routing}, ensure_ascii=True))
+        return
+    _print_scores(total, sessions, rows)
+    if rates:
+        _print_rates(rates)
 
 
 def _score_file(file: Path, routes: Routes | None, keep: Any) -> list[Scored]:
@@ -158,6 +168,38 @@ def ddl(
 def dashboard() -> None:
     """Print a Grafana dashboard for the ClickHouse data source."""
     typer.echo((files("agent_reach.store") / "grafana.json").read_text("utf-8"))
+
+
+_RATES = {
+    "candidate": "candidate",
+    "precise": "precise",
+    "first": "first-turn",
+    "decision": "decision",
+    "execution": "execution",
+}
+
+
+def _print_rates(rates: RateTally) -> None:
+    table = Table(
+        title="reach rates by intent and needed tool", title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="bold"
+    )
+    for name in ("intent", "needed tool"):
+        table.add_column(name)
+    for title in _RATES.values():
+        table.add_column(title, justify="right", no_wrap=True)
+    figures = {figure: rates.rates(figure, ["intent", "tool"]) for figure in _RATES}
+    for group in sorted({group for rows in figures.values() for group in rows}):
+        table.add_row(*map(escape, group), *(_share(figures[figure].get(group)) for figure in _RATES))
+    table.add_section()
+    table.add_row("all", "", *(_share(rates.overall(figure)) for figure in _RATES), style="bold")
+    console = Console()
+    console.print(table)
+    if rates.without_route:
+        console.print(f"{rates.without_route} units have no route and are in no rate")
+
+
+def _share(rate: Rate | None) -> str:
+    return "–" if rate is None or rate.value is None else f"{rate.value:.0%} of {rate.n}"
 
 
 _COLUMNS = ("calls", "ok", "failed", "empty", "uncounted", "score", "tool", "knowledge", "task", "band")

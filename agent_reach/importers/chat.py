@@ -9,7 +9,7 @@ from typing import Any
 from agent_reach.checks import Finding, asks_user, failed, finding_of_result, fingerprint, is_step_limit, routing_of_call
 from agent_reach.checks.failures import cause_of_text
 from agent_reach.contracts import Routes
-from agent_reach.events import Event, ToolCall, Turn, TurnOutcome
+from agent_reach.events import Decision, Event, ToolCall, Turn, TurnOutcome
 from agent_reach.importers.messages import Call, Message
 from agent_reach.live import Session, TurnRef
 
@@ -52,7 +52,7 @@ class _Chat:
         self._waiting: list[tuple[Call, int]] = []
         self._reply = ""
         self._since = 0
-        self._count = 0
+        self._count = self._decided = 0
         self._trace = _hash(session.id, "trace", size=16)
         self._turn_id = ""
 
@@ -64,9 +64,20 @@ class _Chat:
             yield from self._drop_waiting(now)
             self._ref = self._ref or self._begin("", now)
             self._reply = "" if message.calls else message.text
+            yield self._decision(message, now)
             self._waiting += [(call, now) for call in message.calls]
         elif message.role == "tool":
             yield from self._answer(message, now)
+
+    def _decision(self, message: Message, now: int) -> Decision:
+        self._decided += 1
+        return Decision(
+            **self._where(),
+            time=now,
+            id=_hash(self._session.id, "decision", self._decided),
+            parent=self._turn_id,
+            chosen=tuple(call.name for call in message.calls),
+        )
 
     def _begin(self, text: str, now: int) -> TurnRef:
         self._ref = self._session.begin_turn(self._routes.classify(text) if text else None)

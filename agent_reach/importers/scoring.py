@@ -59,7 +59,7 @@ def score_events(
         read: gives the events, twice.
         file: where they come from.
         routes: expectations to judge by, instead of those of the recording.
-        keep: is handed every event, for sending on.
+        keep: is handed every event, for sending on; with a route table the units that it closes instead of the recorded ones.
     """
     closed = set() if routes else {(e.session, e.unit) for e in read() if isinstance(e, UnitClosed)}
     sessions: dict[str, Session] = {}
@@ -69,17 +69,24 @@ def score_events(
         session = sessions.get(event.session)
         if session is None:
             session = sessions[event.session] = Session(event.session, routes or Routes())
-        if keep is not None:
-            keep(event)
         if isinstance(event, UnitClosed) and routes:
             continue
+        if keep is not None:
+            keep(event)
         if (event.session, event.unit) in closed:
             session.tally.add(event)
-        else:
-            session.observe(event)
+            continue
+        _keep_derived(session.observe(event), routes, keep)
     for session in sessions.values():
-        session.close_all(last)
+        _keep_derived(session.close_all(last), routes, keep)
     return [Scored(id, file, session.tally) for id, session in sessions.items()]
+
+
+def _keep_derived(closed: Iterable[UnitClosed], routes: Routes | None, keep: Keep | None) -> None:
+    """Units that a route table closes stand in place of those of the recording."""
+    if routes and keep is not None:
+        for unit in closed:
+            keep(unit)
 
 
 def row(scored: Iterable[Scored], routes: Routes) -> dict[str, Any]:

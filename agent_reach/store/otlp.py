@@ -13,8 +13,8 @@ from typing import Final
 NESTING: Final = 1
 """Levels of arrays and maps in an attribute that are read here; deeper ones arrive as JSON text already."""
 
-_YEAR_2200: Final = 7_258_118_400_000_000_000
-"""Nanoseconds; later times, from broken clocks, are cut to it, since a day that no calendar has cannot be a partition."""
+_YEAR_2100: Final = 4_102_444_800_000_000_000
+"""Nanoseconds; later times, from broken clocks, are cut to it, since ClickHouse's short dates end soon after."""
 
 COLUMNS: Final = (
     "Timestamp", "TraceId", "SpanId", "ParentSpanId", "TraceState", "SpanName", "SpanKind", "ServiceName", "ResourceAttributes",
@@ -70,7 +70,7 @@ FROM (
 
 
 def _time(nanoseconds: str) -> str:
-    return f"fromUnixTimestamp64Nano(toInt64(least({nanoseconds}, {_YEAR_2200})))"
+    return f"fromUnixTimestamp64Nano(toInt64(least({nanoseconds}, {_YEAR_2100})))"
 
 
 def _map(attributes: str) -> str:

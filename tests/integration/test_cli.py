@@ -103,3 +103,36 @@ def test_scored_conversations_are_sent_on_as_spans(tmp_path):
     server.shutdown()
     assert done.returncode == 0, done.stderr
     assert sorted(names) == ["execute_tool find", "invoke_agent agent"]
+
+
+def asked_and_answered(tool, answer):
+    calls = [{"id": "c", "type": "function", "function": {"name": tool, "arguments": "{}"}}]
+    return [
+        {"role": "user", "content": "Where is my order?"},
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c", "content": answer},
+        {"role": "assistant", "content": "It has shipped."},
+    ]
+
+
+@pytest.mark.parametrize("recorded", ["conversations", "events"])
+def test_reach_rates_of_recordings_follow_the_route_table(tmp_path, recorded):
+    routes = tmp_path / "routes.yaml"
+    routes.write_text("version: 3\nintents:\n  order_query:\n    keywords: [order]\n    steps: [[orders_db, orders_cache]]\n")
+    talks = [asked_and_answered(tool, '{"id": 1}') for tool in ("orders_db", "orders_db", "orders_cache", "faq")]
+    file = tmp_path / "talks.jsonl"
+    if recorded == "conversations":
+        file.write_text("\n".join(json.dumps({"messages": talk}) for talk in talks))
+    else:
+        where = {"v": 1, "kind": "tool_call", "turn": 1, "unit": 1, "intent": "order_query", "time": 1}
+        tools = ("orders_db", "orders_db", "orders_cache", "faq")
+        file.write_text("\n".join(json.dumps({**where, "session": f"s{i}", "tool": tool}) for i, tool in enumerate(tools)))
+    done = agent_reach("score", str(file), "--routes", str(routes), "--json")
+    overall = json.loads(done.stdout)["rates"]["overall"]
+    assert {figure: (rate["value"], rate["n"]) for figure, rate in overall.items() if figure != "decision"} == {
+        "candidate": (0.75, 4), "precise": (0.5, 4), "first": (0.5, 4), "execution": (1.0, 3),
+    }  # fmt: skip
+    assert overall["precise"]["low"] < 0.5 < overall["precise"]["high"]
+    table = agent_reach("score", str(file), "--routes", str(routes)).stdout
+    assert "reach rates by intent and needed tool" in table
+    assert "75% of 4" in table

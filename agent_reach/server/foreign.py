@@ -26,7 +26,7 @@ log = logging.getLogger("agent_reach.server")
 
 _LOOK_BACK: Final = 3_600.0
 _SETTLED: Final = 2.0
-"""Seconds after its newest span began until a trace whose root has arrived is read."""
+"""Seconds after its newest span was stored until a trace whose root has arrived is read."""
 
 _SILENT: Final = 120.0
 """The same for a trace whose root never came."""

@@ -73,7 +73,7 @@ def test_what_a_collectors_own_exporter_wrote_is_scored_the_same(address, store,
     environment = {f"ROTEL_EXPORTER_STORE_{name}": value for name, value in settings.items()}
     with running(call, environment, tmp_path / "rotel.log", lambda: listens(grpc) and listens(http)):
         agent_run(f"http://127.0.0.1:{http}", "collected-1")
-        found = until(lambda: store.select("session", session="collected-1"), 20)
+        found = until(lambda: store.select("sessions", sessions=["collected-1"]), 20)
     assert found, (tmp_path / "rotel.log").read_text()[-2000:]
     assert (found[0]["calls"], found[0]["empty"], found[0]["tool"], found[0]["band"]) == (1, 1, 0.0, "broken")
 

@@ -186,7 +186,7 @@ def test_every_query_of_the_panel_runs_on_an_empty_store(store):
     from agent_reach.store.named import queries
 
     more = {"limit": 5, "bucket": 60, "session": "s", "trace": "t", "id": "i", "search": "", "broken": False, "verdict": "",
-            "since": 0.0, "settled": 0.0, "silent": 0.0, "traces": ["a", "b'"]}  # fmt: skip
+            "since": 0.0, "settled": 0.0, "silent": 0.0, "traces": ["a", "b'"], "sessions": ["a"]}  # fmt: skip
     for name, statement in queries().items():
         if not statement.lstrip("- \n").startswith("INSERT") and "INSERT INTO" not in statement:
             store.select(name, **EVERYTHING, **more)
@@ -208,7 +208,7 @@ def test_the_verdicts_of_retrievals_and_handoffs_reach_their_rows(store, tmp_pat
     assert [(row["position"], row["relevance"]) for row in store.select("positions", **EVERYTHING)] == [(1, 0.9), (2, 0.1)]
     failures = store.select("failures", **EVERYTHING, limit=9, verdict="")
     assert {(row["kind"], row["missing"]) for row in failures} == {("handoff", '["order_id"]'), ("retrieval", "")}
-    assert store.select("session", session="s")[0]["tool"] == pytest.approx(0.3)
+    assert store.select("sessions", sessions=["s"])[0]["tool"] == pytest.approx(0.3)
 
 
 def test_an_unknown_query_and_a_missing_parameter_say_so(store):

@@ -21,7 +21,7 @@ _RUNGS: Final = ("retries", "reroutes", "snapshots", "humans")
 _EVENTS_SHOWN: Final = 2_000
 _SESSIONS_SHOWN: Final = 100
 _FEW: Final = 30
-_RECENT: Final = 600.0  # seconds
+_RECENT: Final = (120.0, 900.0)  # seconds
 
 
 class Views:
@@ -46,11 +46,13 @@ class Views:
     def _newest(self, filters: Filters, name: str, limit: int, **more: Any) -> list[Row]:
         """The newest rows: looked for in the last minutes first, since that is where they mostly are."""
         shared = {**filters.parameters(self._clock()), "limit": limit, **more}
-        recent = {**shared, "from": max(shared["from"], shared["to"] - _RECENT)}
-        rows = self._store.select(name, **recent)
-        if len(rows) < limit and recent["from"] > shared["from"]:
-            return self._store.select(name, **shared)
-        return rows
+        for recent in _RECENT:
+            begin = shared["to"] - recent
+            if begin > shared["from"]:
+                rows = self._store.select(name, **{**shared, "from": begin})
+                if len(rows) == limit:
+                    return rows
+        return self._store.select(name, **shared)
 
     def choices(self, filters: Filters) -> Row:
         """What the filters can be set to."""
@@ -115,7 +117,8 @@ class Views:
     def sessions(self, filters: Filters) -> Page:
         """The sessions seen last."""
         more = {"broken": bool(filters.broken), "search": filters.search}
-        return {"sessions": self._newest(filters, "sessions", _SESSIONS_SHOWN, **more)}
+        recent = [row["session"] for row in self._newest(filters, "recent_sessions", _SESSIONS_SHOWN, **more)]
+        return {"sessions": self._store.select("sessions", sessions=recent) if recent else []}
 
     def session(self, id: str, chosen: str) -> Page | None:
         """One session on a time axis; None when the store does not hold it.
@@ -127,7 +130,7 @@ class Views:
         events = self._store.select("session_events", session=id, limit=_EVENTS_SHOWN)
         if not events:
             return None
-        scores = self._store.select("session", session=id)
+        scores = self._store.select("sessions", sessions=[id])
         explained = [explain(event) for event in events]
         first = next((event for event in explained if event["short"]), None)
         event = next((event for event in explained if event["id"] == chosen), None)

@@ -116,3 +116,24 @@ FROM otel_traces$local
 WHERE SpanAttributes['agent_reach.event'] != '';
 
 $distributed reach_events BY cityHash64(trace);
+
+-- Which spans came from other instrumentations: a narrow table, since traces are looked for in it every few seconds.
+CREATE TABLE IF NOT EXISTS foreign_spans$local $on_cluster (
+    `time` DateTime64(9),
+    `trace` String,
+    `root` Bool,
+    `stored` DateTime64(3)
+) ENGINE = $merge_tree
+PARTITION BY toDate(time)
+ORDER BY (toStartOfMinute(stored), trace)
+TTL toDateTime(time) + toIntervalDay($ttl_days)
+SETTINGS index_granularity = 8192, ttl_only_drop_parts = 1;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS foreign_spans_mv $on_cluster TO foreign_spans$local AS
+SELECT Timestamp AS time, TraceId AS trace, ParentSpanId = '' AS root, now64(3) AS stored
+FROM otel_traces$local
+WHERE ScopeName != 'agent_reach' AND (mapContains(SpanAttributes, 'openinference.span.kind')
+    OR mapContains(SpanAttributes, 'traceloop.span.kind') OR mapContains(SpanAttributes, 'langsmith.span.kind')
+    OR mapContains(SpanAttributes, 'gen_ai.operation.name'));
+
+$distributed foreign_spans BY cityHash64(trace);

@@ -72,24 +72,29 @@ ORDER BY time DESC
 LIMIT 1 BY id
 LIMIT {limit: UInt32};
 
--- name: sessions
--- The sessions seen last, newest first, with their scores: at most {limit: UInt32}.
-SELECT session, toUnixTimestamp64Nano(begun) / 1e9 AS begun, toUnixTimestamp64Nano(seen) / 1e9 AS seen, last_agent AS agent,
-    last_intent AS intent, turns, calls, ok, failed, empty, guessed, abnormal, tool, knowledge, task, total, band
-FROM agent_reach.reach_sessions
-WHERE session IN (
-    SELECT session FROM (
-        SELECT session, time FROM agent_reach.reach_events
-        WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
-            AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
-            AND ({version: String} = '' OR version = {version: String})
-            AND kind IN ('turn', 'unit') AND (NOT {broken: Bool} OR abnormal)
-            AND ({search: String} = '' OR positionCaseInsensitive(session, {search: String}) > 0)
-        ORDER BY time DESC
-        LIMIT 5000)
+-- name: recent_sessions
+-- The sessions seen last: at most {limit: UInt32}.
+SELECT session
+FROM (
+    SELECT session, time FROM agent_reach.reach_events
+    WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+        AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+        AND ({version: String} = '' OR version = {version: String})
+        AND kind IN ('turn', 'unit') AND (NOT {broken: Bool} OR abnormal)
+        AND ({search: String} = '' OR positionCaseInsensitive(session, {search: String}) > 0)
     ORDER BY time DESC
-    LIMIT 1 BY session
-    LIMIT {limit: UInt32})
+    LIMIT 5000)
+ORDER BY time DESC
+LIMIT 1 BY session
+LIMIT {limit: UInt32};
+
+-- name: sessions
+-- The scores of {sessions: Array(String)}, the newest first. Their ids are a parameter, since the index is not asked for those of
+-- a subquery.
+SELECT session, toUnixTimestamp64Nano(begun) / 1e9 AS begun, toUnixTimestamp64Nano(seen) / 1e9 AS seen, last_agent AS agent,
+    last_intent AS intent, turns, calls, ok, failed, empty, uncounted, guessed, abnormal, tool, knowledge, task, total, band
+FROM agent_reach.reach_sessions
+WHERE session IN {sessions: Array(String)}
 ORDER BY seen DESC;
 
 -- name: session_scores
@@ -101,13 +106,6 @@ WHERE session IN (
     WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9))
         AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9)))
 ORDER BY session;
-
--- name: session
--- Scores of one session.
-SELECT session, toUnixTimestamp64Nano(begun) / 1e9 AS begun, toUnixTimestamp64Nano(seen) / 1e9 AS seen, last_agent AS agent,
-    last_intent AS intent, turns, calls, ok, failed, empty, uncounted, guessed, abnormal, tool, knowledge, task, total, band
-FROM agent_reach.reach_sessions
-WHERE session = {session: String};
 
 -- name: session_events
 -- The events of one session in their order, at most {limit: UInt32}.
@@ -290,16 +288,14 @@ GROUP BY name, service, instance, attributes
 ORDER BY name, service, instance;
 
 -- name: foreign_traces
--- Traces of other instrumentations that ended or fell silent, and of which no event of ours was made yet; oldest first.
-SELECT TraceId AS trace, toUnixTimestamp64Nano(max(Timestamp)) / 1e9 AS newest
-FROM agent_reach.otel_traces
-PREWHERE Timestamp >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND ScopeName != 'agent_reach'
-WHERE mapContains(SpanAttributes, 'openinference.span.kind') OR mapContains(SpanAttributes, 'traceloop.span.kind')
-    OR mapContains(SpanAttributes, 'langsmith.span.kind') OR mapContains(SpanAttributes, 'gen_ai.operation.name')
-GROUP BY TraceId
-HAVING (countIf(ParentSpanId = '') > 0 AND max(Timestamp) < fromUnixTimestamp64Nano(toInt64({settled: Float64} * 1e9)))
-    OR max(Timestamp) < fromUnixTimestamp64Nano(toInt64({silent: Float64} * 1e9))
-ORDER BY min(Timestamp)
+-- Traces of other instrumentations, stored since {from: Float64}, that ended or fell silent; oldest first.
+SELECT trace
+FROM agent_reach.foreign_spans
+WHERE toStartOfMinute(stored) >= toDateTime({from: Float64}, 'UTC')
+GROUP BY trace
+HAVING (max(root) AND max(stored) < fromUnixTimestamp64Milli(toInt64({settled: Float64} * 1000)))
+    OR max(stored) < fromUnixTimestamp64Milli(toInt64({silent: Float64} * 1000))
+ORDER BY min(time)
 LIMIT {limit: UInt32};
 
 -- name: converted

@@ -58,9 +58,9 @@ def test_every_query_says_what_it_gives():
 
 
 def test_values_never_become_part_of_the_sql():
-    statement, values = query("session", {"session": "x' OR 1=1 --", "more": 1})
+    statement, values = query("session_events", {"session": "x' OR 1=1 --", "limit": 1, "more": 1})
     assert "OR 1=1" not in statement
-    assert values == {"session": "x' OR 1=1 --"}
+    assert values == {"session": "x' OR 1=1 --", "limit": 1}
 
 
 @pytest.mark.parametrize(

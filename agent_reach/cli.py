@@ -19,10 +19,12 @@ from rich.progress import track
 from rich.table import Table
 
 from agent_reach.contracts import Routes
+from agent_reach.contracts.instructions import Instructions
 from agent_reach.errors import ReachError
 from agent_reach.events import Event
 from agent_reach.importers.files import is_event_lines
 from agent_reach.importers.scoring import Scored, row, score_conversations, score_events
+from agent_reach.scores.coverage import Coverage
 from agent_reach.scores.rate import Rate, RateTally, to_record
 from agent_reach.store.lines import read_events
 
@@ -39,12 +41,14 @@ def _commands() -> None:
 def score(
     files: Annotated[list[Path], typer.Argument(help="Recorded conversations: JSON, JSON lines, or our own events.")],
     routes: Annotated[Path | None, typer.Option(help="A route table: what each intent needs.")] = None,
+    instructions: Annotated[Path | None, typer.Option(help="Instructions of the prompt as atoms: which were obeyed.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with `total` and `sessions`.")] = False,
     otlp: Annotated[str | None, typer.Option(help="Send the spans on to this endpoint.")] = None,
     rows: Annotated[int, typer.Option(help="Sessions in the table, the lowest scores first; 0 for all.")] = 20,
 ) -> None:
     """Score recorded conversations."""
     table = Routes.load(routes) if routes else None
+    coverage = Coverage(Instructions.load(instructions)) if instructions else None
     kept: list[Event] = []
     rates = RateTally(table) if table else None
     keepers = [keeper for keeper in (kept.append if otlp else None, rates.observe if rates else None) if keeper]
@@ -55,7 +59,7 @@ def score(
 
     scored: list[Scored] = []
     for file in track(files, "Scoring", console=_err, transient=True, disable=not _err.is_terminal):
-        scored += _score_file(file, table, keep if keepers else None)
+        scored += _score_file(file, table, keep if keepers else None, coverage)
     used = table or Routes()
     sessions = [{"session": s.session, "file": s.file, **row([s], used)} for s in scored]
     total = row(scored, used)
@@ -64,19 +68,24 @@ def score(
 
         sent = send_events(kept, otlp)
         _err.print(f"{sent} spans sent to {escape(otlp)}")
-    routing = {"rates": to_record(rates)} if rates else {}
+    more = {"rates": to_record(rates)} if rates else {}
+    more |= {"instructions": coverage.to_record()} if coverage else {}
     if as_json:
-        typer.echo(json.dumps({"total": total, "sessions": sessions, **routing}, ensure_ascii=True))
+        typer.echo(json.dumps({"total": total, "sessions": sessions, **more}, ensure_ascii=True))
         return
     _print_scores(total, sessions, rows)
     if rates:
         _print_rates(rates)
+    if coverage:
+        _print_coverage(coverage)
 
 
-def _score_file(file: Path, routes: Routes | None, keep: Any) -> list[Scored]:
+def _score_file(file: Path, routes: Routes | None, keep: Any, coverage: Coverage | None) -> list[Scored]:
     if is_event_lines(file):
+        if coverage:
+            raise ReachError(f"{file}: holds events without texts; instructions are checked on recorded conversations")
         return score_events(lambda: read_events(file), str(file), routes, keep=keep)
-    return list(score_conversations(file, routes or Routes(), keep=keep, begun=time.time_ns()))
+    return list(score_conversations(file, routes or Routes(), keep=keep, coverage=coverage, begun=time.time_ns()))
 
 
 @app.command()
@@ -196,6 +205,20 @@ def _print_rates(rates: RateTally) -> None:
     console.print(table)
     if rates.without_route:
         console.print(f"{rates.without_route} units have no route and are in no rate")
+
+
+def _print_coverage(coverage: Coverage) -> None:
+    title = "instructions: obeyed of those whose condition was met"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name, justify in (("atom", "left"), ("obeyed", "right"), ("over-obeyed", "right"), ("first not obeyed in", "left")):
+        table.add_column(name, justify="right" if justify == "right" else "left")
+    for atom in coverage.instructions.atoms:
+        places = ", ".join(f"{conversation} turn {turn}" for conversation, turn in coverage.broken.get(atom.id, [])[:2])
+        note = escape(coverage.failed.get(atom.id, places))
+        table.add_row(escape(atom.id), _share(coverage.rate(atom.id)), str(coverage.over_obeyed[atom.id]), note)
+    table.add_section()
+    table.add_row("all", _share(coverage.rate()), str(coverage.over_obeyed.total()), "", style="bold")
+    Console().print(table)
 
 
 def _share(rate: Rate | None) -> str:

@@ -11,8 +11,10 @@ from agent_reach.contracts import Routes
 from agent_reach.events import Event, UnitClosed
 from agent_reach.importers.chat import events_of
 from agent_reach.importers.files import read_conversations
+from agent_reach.importers.turns import turns_of
 from agent_reach.live import Session
 from agent_reach.scores import Tally, reach_score
+from agent_reach.scores.coverage import Coverage
 from agent_reach.scores.reach import to_record
 
 Keep = Callable[[Event], None]
@@ -27,13 +29,16 @@ class Scored:
     tally: Tally
 
 
-def score_conversations(path: str | Path, routes: Routes, *, keep: Keep | None = None, begun: int = 0) -> Iterator[Scored]:
+def score_conversations(
+    path: str | Path, routes: Routes, *, keep: Keep | None = None, coverage: Coverage | None = None, begun: int = 0
+) -> Iterator[Scored]:
     """Score each conversation of a file.
 
     Args:
         path: the file.
         routes: expectations; an empty table makes every call a need of its own.
         keep: is handed every event, for sending on.
+        coverage: counts which instructions were obeyed.
         begun: time of the first message, nanoseconds.
 
     Raises:
@@ -41,6 +46,8 @@ def score_conversations(path: str | Path, routes: Routes, *, keep: Keep | None =
     """
     for conversation in read_conversations(path):
         session = Session(conversation.id, routes)
+        if coverage is not None:
+            coverage.observe(conversation.id, turns_of(conversation.messages, routes))
         for event in events_of(session, conversation.messages, begun=begun):
             if keep is not None:
                 keep(event)

@@ -136,3 +136,21 @@ def test_reach_rates_of_recordings_follow_the_route_table(tmp_path, recorded):
     table = agent_reach("score", str(file), "--routes", str(routes)).stdout
     assert "reach rates by intent and needed tool" in table
     assert "75% of 4" in table
+
+
+def test_instructions_are_checked_on_recorded_conversations(tmp_path):
+    atoms = tmp_path / "atoms.yaml"
+    atoms.write_text(
+        "version: 2\natoms:\n- id: look-first\n  when: {user: order}\n  then: {call: orders_db}\n"
+        "- id: no-promises\n  then: {not_say: guarantee}\n"
+    )
+    file = tmp_path / "talks.jsonl"
+    file.write_text("\n".join(json.dumps({"id": t, "messages": asked_and_answered(t, "[1]")}) for t in ("orders_db", "faq")))
+    report = json.loads(agent_reach("score", file, "--instructions", atoms, "--json").stdout)["instructions"]
+    assert (report["version"], report["overall"]["value"], report["overall"]["n"]) == ("2", 0.75, 4)
+    assert report["atoms"]["look-first"]["broken"] == [["faq", 1]]
+    assert "look-first" in agent_reach("score", file, "--instructions", atoms).stdout
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"v": 1, "kind": "tool_call", "session": "s", "tool": "t"}\n')
+    refused = agent_reach("score", events, "--instructions", atoms)
+    assert (refused.returncode, "recorded conversations" in refused.stderr.replace("\n", " ")) == (2, True)

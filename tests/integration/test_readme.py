@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from agent_reach import Routes
 from agent_reach.cli import app
+from agent_reach.contracts.instructions import Instructions
 from agent_reach.server.alerts import Rules
 from tests.integration.agents import Script, ask
 from tests.integration.serving import serving
@@ -59,11 +60,16 @@ def test_all_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):
     assert names["reach"].runtime.policy.human == "interrupt"
 
 
-def test_all_yaml_blocks_are_route_tables_or_alert_rules(tmp_path):
+def test_all_yaml_blocks_are_route_tables_alert_rules_or_instructions(tmp_path):
     for text in blocks("yaml"):
         path = tmp_path / "declared.yaml"
         path.write_text(text, encoding="utf-8")
-        assert Rules.load(path).rules if "\nrules:" in text else Routes.load(path).steps("order_query")
+        if "\nrules:" in text:
+            assert Rules.load(path).rules
+        elif "\natoms:" in text:
+            assert Instructions.load(path).atoms
+        else:
+            assert Routes.load(path).steps("order_query")
 
 
 def commands():

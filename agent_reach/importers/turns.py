@@ -1,0 +1,31 @@
+"""A recorded conversation as the turns that instructions are checked on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agent_reach.checks.instructions import Act, TurnRecord
+from agent_reach.contracts import Routes
+from agent_reach.importers.messages import Message
+
+
+def turns_of(messages: Sequence[Message], routes: Routes) -> Iterator[TurnRecord]:
+    """One record a user message; what the assistant does before the first one is a turn without a message.
+
+    Args:
+        messages: the conversation, oldest first.
+        routes: gives the intents.
+    """
+    user, intent, said, acts = "", "", "", list[Act]()
+    for message in messages:
+        if message.role == "user":
+            if acts or user:
+                yield TurnRecord(user, intent, tuple(acts), said)
+            said, acts = f"{said}\n{user}".strip(), []
+            user = message.text
+            intent = routes.classify(user) or intent
+        elif message.role == "assistant":
+            acts += [Act(text=message.text)] if message.text else []
+            acts += [Act(tool=call.name) for call in message.calls]
+    if acts or user:
+        yield TurnRecord(user, intent, tuple(acts), said)

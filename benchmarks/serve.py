@@ -312,6 +312,8 @@ def fill(folder, spans):
             writer.query(_COPY.format(begin=begin, count=min(step, copies - begin)))
         print(f"\rfilled {min(begin + step, copies) * made[3]:,}", end="", file=sys.stderr)
     print(file=sys.stderr)
+    with store._writers.one() as writer:
+        _until(lambda: str(writer.query("SELECT count() FROM system.merges", "TSV")).strip() == "0", 300)
     store.close()
 
 

@@ -15,7 +15,7 @@ from agent_reach.events import CompensationStep, Rung, ToolAttempt, ToolCall
 from agent_reach.integrations.attempts import Attempt, Body
 from agent_reach.integrations.capture import clean
 from agent_reach.integrations.judge import MISSING, finding_of_response
-from agent_reach.integrations.turns import OpenTurn
+from agent_reach.integrations.turns import NAMELESS, OpenTurn
 
 if TYPE_CHECKING:
     from agent_reach.integrations.runtime import Runtime
@@ -68,6 +68,8 @@ class CallRecord:
         self, runtime: Runtime, turn: OpenTurn, *, tool: str, call_id: str, arguments: Any, agent: str, key: Any = None
     ) -> None:
         self.runtime, self.turn = runtime, turn
+        if agent and turn.agent == NAMELESS:
+            turn.agent = agent
         self.tool, self.call_id, self.agent, self.key = clean(tool), call_id, agent or turn.agent, key
         self.arguments: dict[str, Any] = arguments if isinstance(arguments, dict) else {"input": arguments}
         self.started = runtime.clock()

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from agent_reach.integrations.calls import CallRecord
     from agent_reach.integrations.runtime import Runtime
 
+NAMELESS = "agent"
+"""An agent that nothing names; its turn takes the name of the first one that acts in it."""
+
 _FRAGMENTS_KEPT = 50
 _NAMELESS_KEPT = 128
 _CALLS_A_TURN = 1_000
@@ -163,7 +166,7 @@ class Turns:
         else:
             ref = session.begin_turn((runtime.known_intent(scope.intent) if scope else "") or runtime.classify(text))
         session.paused = None
-        agent = (scope.agent if scope else "") or agent or "agent"
+        agent = (scope.agent if scope else "") or agent or NAMELESS
         started = runtime.clock()
         handle = runtime.tracing.open("invoke_agent", agent, started, None)
         turn = OpenTurn(session, ref, agent, handle, started, text, root)

@@ -25,6 +25,7 @@ class Need:
         turn, ended: turn of the last call, and when it ended.
         person: a person took the last call over.
         cancelled: a call that does not count served it.
+        agent: made the last call.
     """
 
     last: Status | Literal[""] = ""
@@ -33,6 +34,7 @@ class Need:
     ended: int = 0
     person: bool = False
     cancelled: bool = False
+    agent: str = ""
 
 
 @dataclass(slots=True)
@@ -100,6 +102,7 @@ class OpenUnit:
         need.first = need.first or call.first_status
         need.last, need.turn, need.ended = call.status, call.turn, call.time + call.latency
         need.person = call.compensation == "human"
+        need.agent = call.agent
 
     def _touch(self, call: ToolCall, routes: Routes) -> None:
         """A call that does not count opens a need, which counts only when a final answer follows."""
@@ -155,7 +158,7 @@ class OpenUnit:
             time=time,
             turn=self.last_turn,
             unit=self.number,
-            agent=self.agent,
+            agent=self._responsible(),
             intent=self.intent,
             id=f"{self.parent}.u{self.number}",
             trace=self.trace,
@@ -171,6 +174,12 @@ class OpenUnit:
             reason=reason,
             route_version=route_version,
         )
+
+    def _responsible(self) -> str:
+        """Who made the calls: of the first need that was not reached, else of the last one that was; else who opened the unit."""
+        served = [need for need in self.needs if need.agent]
+        short = next((need.agent for need in served if need.last != "ok"), "")
+        return short or max(served, key=lambda need: need.ended, default=Need()).agent or self.agent
 
     def to_record(self) -> dict[str, Any]:
         """As JSON-ready values."""

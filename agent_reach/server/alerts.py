@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from agent_reach.contracts import Routes
 from agent_reach.contracts.load import contract_error, read_yaml
@@ -21,6 +21,7 @@ from agent_reach.server.figures import figures_of
 log = logging.getLogger("agent_reach.alerts")
 
 _TIMEOUT: Final = 5.0
+_KEYS: Final = {"band": {"below"}, "empties": {"above"}, "breaker": {"above"}, "drift": {"drop"}}
 _ORDER: Final = {"broken": 0, "degraded": 1, "healthy": 2}
 
 
@@ -45,6 +46,17 @@ class Rule(Declaration):
     drop: float = Field(default=0.1, gt=0, le=1)
     minutes: int = Field(default=10, ge=1, le=1_440)
     least: int = Field(default=10, ge=1)
+
+    @model_validator(mode="after")
+    def _keys_that_count(self) -> Rule:
+        useless = sorted(self.model_fields_set & {"below", "above", "drop"} - _KEYS[self.when])
+        if useless:
+            raise ValueError(f"keys that go with {self.when}, found {', '.join(useless)}")
+        return self
+
+    def __str__(self) -> str:
+        limit = {"band": f"below {self.below}", "drift": f"falls by {self.drop:g}"}.get(self.when, f"above {self.above:g}")
+        return f"{self.when} {limit}" + (f" for {self.agent}" if self.agent else "")
 
 
 class Rules(Declaration):

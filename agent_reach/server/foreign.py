@@ -1,7 +1,7 @@
 """Traces of other instrumentations become events of ours, and with that scores, as they settle.
 
 The events are sent into the same ingest as spans, so that one SQL reads everything. A trace is found in the store and not in
-memory: what a killed process did not get to is done by the next one.
+memory: what a killed process did not get to is done by the next one; what is done twice has the same ids and replaces itself.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class ForeignTraces:
         for trace in fresh:
             if trace not in done:
                 converted += self._convert(trace)
+                self._store.insert("converted_traces", [{"trace": trace}])
             self._looked_at[trace] = None
             if len(self._looked_at) > _LOOKED_AT:
                 self._looked_at.popitem(last=False)

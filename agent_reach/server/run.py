@@ -29,7 +29,11 @@ def serve_until_stopped(options: Options, console: Console) -> None:
     console.print(f"panel      {service.url}")
     console.print(f"OTLP/HTTP  http://{options.host}:{service.http_port}")
     console.print(f"OTLP/gRPC  {options.host}:{service.grpc_port}")
-    console.print(f"store      {escape(where)}    (stop with Ctrl-C)", highlight=False)
+    console.print(f"store      {escape(where)}", highlight=False)
+    console.print(f"alerts     {'; '.join(map(str, options.rules.rules)) or 'none'}", highlight=False)
+    if options.token:
+        console.print("token      required: Authorization: Bearer $AGENT_REACH_TOKEN", highlight=False)
+    console.print("stop with Ctrl-C")
     stopped.wait()
     console.print("stopping; what was accepted is being stored")
     service.stop()

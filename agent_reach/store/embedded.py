@@ -53,7 +53,7 @@ class EmbeddedStore:
             migrate(
                 lambda statement: _rows(first.query(statement, "JSON")), lambda name: first.query(f"USE {name}"), ttl_days=ttl_days
             )
-            for table in ("otel_traces", "reach_events", "otel_traces_trace_id_ts"):
+            for table in ("otel_traces", "reach_events", "reach_session_events", "otel_traces_trace_id_ts"):
                 first.query(f"ALTER TABLE {DATABASE}.{table} MODIFY SETTING {_MERGE_LATE}")
             self._writers, self._readers = _Pool([first]), _Pool([])
             for pool, size in ((self._writers, WRITERS), (self._readers, _READERS)):

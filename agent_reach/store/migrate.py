@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from agent_reach.errors import StoreError
 from agent_reach.store.port import Row
-from agent_reach.store.schema import DATABASE, LEDGER, TTL_DAYS, applied, migrations
+from agent_reach.store.schema import DATABASE, TTL_DAYS, applied, ledger, migrations
 
 
 def migrate(run: Callable[[str], list[Row]], use: Callable[[str], object], *, ttl_days: int = TTL_DAYS) -> None:
@@ -22,7 +22,7 @@ def migrate(run: Callable[[str], list[Row]], use: Callable[[str], object], *, tt
     """
     run(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
     use(DATABASE)
-    run(LEDGER)
+    run(ledger())
     steps = migrations(ttl_days=ttl_days)
     known = {int(row["number"]) for row in run(f"SELECT number FROM {DATABASE}.reach_migrations")}
     unknown = known - {step.number for step in steps}

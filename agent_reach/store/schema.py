@@ -46,17 +46,24 @@ def migrations(*, cluster: str = "", ttl_days: int = TTL_DAYS) -> list[Migration
         raise ReachError(f"ttl_days: expected at least 1, found {ttl_days}")
     values = _on_cluster(cluster) if cluster else _ALONE
     folder = files("agent_reach.store") / "sql"
+    counts = "\n".join(_code((folder / "counts.sql").read_text("utf-8")))
     found = []
     for file in sorted(f.name for f in folder.iterdir() if f.name[:4].isdigit()):
-        text = Template((folder / file).read_text("utf-8")).substitute(values, ttl_days=ttl_days)
+        text = Template((folder / file).read_text("utf-8")).substitute(values, ttl_days=ttl_days, counts=counts)
         statements = tuple(_expanded(text, cluster))
         found.append(Migration(int(file[:4]), file[5:-4], statements))
     return found
 
 
-LEDGER: Final = f"""CREATE TABLE IF NOT EXISTS {DATABASE}.reach_migrations (
+_LEDGER: Final = """CREATE TABLE IF NOT EXISTS {database}.reach_migrations {on_cluster} (
     `number` UInt32, `name` String, `applied` DateTime DEFAULT now()
-) ENGINE = MergeTree ORDER BY number"""
+) ENGINE = {engine} ORDER BY number"""
+
+
+def ledger(cluster: str = "") -> str:
+    """The table that says which steps were done."""
+    values = _on_cluster(cluster) if cluster else _ALONE
+    return _LEDGER.format(database=DATABASE, on_cluster=values["on_cluster"], engine=values["merge_tree"])
 
 
 def applied(step: Migration) -> str:
@@ -67,7 +74,7 @@ def applied(step: Migration) -> str:
 def script(*, cluster: str = "", ttl_days: int = TTL_DAYS) -> str:
     """The whole schema as one SQL script."""
     on = f" ON CLUSTER '{cluster}'" if cluster else ""
-    lines = [f"CREATE DATABASE IF NOT EXISTS {DATABASE}{on};", f"USE {DATABASE};", f"{LEDGER};"]
+    lines = [f"CREATE DATABASE IF NOT EXISTS {DATABASE}{on};", f"USE {DATABASE};", f"{ledger(cluster)};"]
     for step in migrations(cluster=cluster, ttl_days=ttl_days):
         lines += ["", f"-- {step.number:04d} {step.name}", *(f"{statement};" for statement in step.statements), f"{applied(step)};"]
     return "\n".join(lines)
@@ -96,10 +103,14 @@ def _on_cluster(cluster: str) -> dict[str, str]:
     }
 
 
+def _code(text: str) -> list[str]:
+    """The lines that are no comment of their own."""
+    return [line for line in text.splitlines() if not line.startswith("--") or line.startswith("--distributed")]
+
+
 def statements_of(text: str) -> Iterator[str]:
     """The statements of a SQL file, without the comments between them."""
-    lines = [line for line in text.splitlines() if not line.startswith("--") or line.startswith("--distributed")]
-    for statement in "\n".join(lines).split(";\n"):
+    for statement in "\n".join(_code(text)).split(";\n"):
         if statement.strip():
             yield statement.strip().rstrip(";")
 

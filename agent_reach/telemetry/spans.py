@@ -60,6 +60,7 @@ class OtelTracing:
             if event.status == "fail":
                 span.set_status(_ERROR, getattr(event, "fail_cause", "") or None)
             if isinstance(event, Turn):
+                span.update_name(span_name(event))
                 _add_evaluations(span, event)
         span.end(event.time + event.latency)
 

@@ -177,7 +177,7 @@ def test_sql_in_a_value_stays_a_value(store, tmp_path):
     call = ToolCall(session=evil, agent=evil, tool=evil, status="fail", fail_cause="other", time=NOW, id="a" * 16, trace="b" * 32)
     store.write_segment(segment(tmp_path, [call]))
     refresh(store)
-    assert [row["tool"] for row in store.select("session_events", session=evil, limit=5)] == [evil]
+    assert [row["tool"] for row in store.select("session_events", session=evil, limit=5, begun=0.0, seen=2e9)] == [evil]
     assert store.select("agents", **{**EVERYTHING, "agent": evil})[0]["failed"] == 1
     assert store.select("agents", **{**EVERYTHING, "agent": "\t\n\\N"}) == []
 
@@ -186,7 +186,7 @@ def test_every_query_of_the_panel_runs_on_an_empty_store(store):
     from agent_reach.store.named import queries
 
     more = {"limit": 5, "bucket": 60, "session": "s", "trace": "t", "id": "i", "search": "", "broken": False, "verdict": "",
-            "since": 0.0, "settled": 0.0, "silent": 0.0, "traces": ["a", "b'"], "sessions": ["a"]}  # fmt: skip
+            "since": 0.0, "settled": 0.0, "silent": 0.0, "traces": ["a", "b'"], "sessions": ["a"], "begun": 0.0, "seen": 1e9}  # fmt: skip
     for name, statement in queries().items():
         if not statement.lstrip("- \n").startswith("INSERT") and "INSERT INTO" not in statement:
             store.select(name, **EVERYTHING, **more)

@@ -125,7 +125,7 @@ class _Pages:
         except StoreError as error:
             return self._render(request, "fault", 503, filters=filters, text=str(error))
         if content is None:
-            return self._render(request, "missing", 404, filters=filters, **more)
+            return self._render(request, "missing", 404, filters=filters, view_of=name, **more)
         return self._render(request, name, 200, filters=filters, choices=choices, **more, **content)
 
     def _render(self, request: Request, name: str, status: int, **content: Any) -> Response:
@@ -153,7 +153,7 @@ class _Pages:
         return response
 
     async def not_found(self, request: Request, _error: Exception) -> Response:
-        return self._render(request, "missing", 404, filters=Filters(), id=request.url.path)
+        return self._render(request, "missing", 404, filters=Filters(), view_of="", id=request.url.path)
 
     async def login(self, request: Request) -> Response:
         """A form for the token; it travels in the body, never in a URL."""

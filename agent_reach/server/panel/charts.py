@@ -13,7 +13,6 @@ WIDTH: Final = 420
 HEIGHT: Final = 120
 _LEFT: Final = 34
 _TICKS: Final = 5
-_MARK: Final = 40  # room for the text beside a mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,8 @@ class Curve:
         lines: (y, text) of the thresholds.
         marks: (x, text) of changes of the route version.
         ticks: (x, text) of the time axis.
-        last: newest value, None when there is none.
-        n: what the curve stands on.
+        mean: over the whole range, None when there is nothing.
+        n: what it stands on.
     """
 
     segments: Sequence[str]
@@ -35,7 +34,7 @@ class Curve:
     lines: Sequence[tuple[float, str]]
     marks: Sequence[tuple[float, str]] = ()
     ticks: Sequence[tuple[float, str]] = ()
-    last: float | None = None
+    mean: float | None = None
     n: int = 0
     width: int = WIDTH
     height: int = HEIGHT
@@ -48,6 +47,7 @@ def curve(
     bucket: int,
     thresholds: Thresholds,
     marks: Iterable[tuple[float, str]] = (),
+    mean: float | None = None,
 ) -> Curve:
     """Shares from 0 to 1 over time.
 
@@ -57,9 +57,10 @@ def curve(
         bucket: seconds between points.
         thresholds: drawn as lines.
         marks: (second, text).
+        mean: over the whole range.
     """
     runs: list[list[str]] = []
-    dots, before, last, total = [], 0.0, None, 0
+    dots, before, total = [], 0.0, 0
     for at, value, n in points:
         total += n
         if value is None:
@@ -69,10 +70,10 @@ def curve(
             runs.append([])
         runs[-1].append(f"{x:.1f},{y:.1f}")
         dots.append((round(x, 1), round(y, 1), f"{clock(at)} UTC  {value:.3f}  n={n}"))
-        before, last = at, value
+        before = at
     lines = [(round(_y(v), 1), f"{v:g}") for v in (thresholds.healthy, thresholds.degraded)]
-    shown = [(round(min(_x(at, window), WIDTH - _MARK), 1), text) for at, text in marks if window[0] <= at <= window[1]]
-    return Curve([" ".join(run) for run in runs], dots, lines, shown, ticks(window), last, total)
+    shown = [(round(min(_x(at, window), WIDTH), 1), text) for at, text in marks if window[0] <= at <= window[1]]
+    return Curve([" ".join(run) for run in runs], dots, lines, shown, ticks(window), mean, total)
 
 
 def sparkline(values: Sequence[float | None], width: int = 96, height: int = 18) -> str:

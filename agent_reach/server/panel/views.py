@@ -63,7 +63,7 @@ class Views:
 
     def now(self, filters: Filters) -> Page:
         """Which agent is broken, on which link, since when, and what was done."""
-        newest = self._pool.submit(self._newest, filters, "failures", 15, verdict="")
+        newest = self._pool.submit(self._newest, filters, "failures", 30, verdict="")
         found = self._select(filters, agents={}, fleet={}, curves={"bucket": filters.bucket}, versions={})
         fleet = added(found["agents"])
         window = filters.window(self._clock())
@@ -90,10 +90,21 @@ class Views:
 
     def _ranking(self, agents: list[Row], points: list[Row]) -> list[Row]:
         series: dict[str, list[float | None]] = defaultdict(list)
+        since: dict[str, float | None] = {}
         for row in points:
-            series[row["agent"]].append(figures_of(row, self._routes).total)
+            figures = figures_of(row, self._routes)
+            series[row["agent"]].append(figures.total)
+            if figures.band:
+                ill = figures.band != "healthy"
+                since[row["agent"]] = (since.get(row["agent"]) or row["at"]) if ill else None
         ranked = [
-            {**row, "figures": figures_of(row, self._routes), "spark": charts.sparkline(series[row["agent"]])} for row in agents
+            {
+                **row,
+                "figures": figures_of(row, self._routes),
+                "spark": charts.sparkline(series[row["agent"]]),
+                "since": since.get(row["agent"]),
+            }
+            for row in agents
         ]
         return sorted(ranked, key=lambda row: (row["figures"].total is None, row["figures"].total or 0.0, row["agent"]))
 
@@ -105,10 +116,12 @@ class Views:
             buckets[row["at"]].append(row)
         sums = [(at, added(inside)) for at, inside in sorted(buckets.items())]
         figures = [(at, figures_of(total, self._routes)) for at, total in sums]
+        whole = figures_of(added(total for _, total in sums), self._routes)
 
         def of(link: str) -> charts.Curve:
             points = [(at, getattr(row, link), row.n[link]) for at, row in figures]
-            return charts.curve(points, window, filters.bucket, self._routes.thresholds, marks)
+            mean = getattr(whole, link)
+            return charts.curve(points, window, filters.bucket, self._routes.thresholds, marks, mean)
 
         return of
 
@@ -127,18 +140,22 @@ class Views:
             id: of the session.
             chosen: id of the event to show in full.
         """
-        events = self._store.select("session_events", session=id, limit=_EVENTS_SHOWN)
-        if not events:
+        span = self._store.select("session_span", session=id)[0]
+        if not span["n"]:
             return None
+        events = self._store.select("session_events", session=id, limit=_EVENTS_SHOWN, begun=span["begun"], seen=span["seen"])
         scores = self._store.select("sessions", sessions=[id])
         explained = [explain(event) for event in events]
-        first = next((event for event in explained if event["short"]), None)
+        calls = [event for event in explained if event["kind"] != "tool_attempt"]
+        first = next((event for event in calls if event["short"]), None)
+        repaired = sum(event["status"] == "ok" and bool(event["done"]) for event in calls)
         event = next((event for event in explained if event["id"] == chosen), None)
         return {
             "session": scores[0],
             "events": explained,
             "timeline": charts.timeline([e for e in events if e["kind"] != "unit"]),
             "first": first,
+            "repaired": repaired,
             "event": event,
             "detail": self._detail(event) if event else None,
             "cut": len(events) == _EVENTS_SHOWN,
@@ -185,7 +202,9 @@ class Views:
 
         def of(key: str) -> charts.Curve:
             points = [(at, s[key] / s["retrievals"] if s["retrievals"] else None, int(s["retrievals"])) for at, s in sums]
-            return charts.curve(points, window, filters.bucket, self._routes.thresholds)
+            retrievals = sum(s["retrievals"] for _, s in sums)
+            mean = sum(s[key] for _, s in sums) / retrievals if retrievals else None
+            return charts.curve(points, window, filters.bucket, self._routes.thresholds, mean=mean)
 
         curves = {"recall": of("recall_sum"), "semantic hit": of("hit_sum")}
         admitted = sum(row["admitted"] for row in found["sources"])
@@ -242,8 +261,9 @@ def explain(event: Row) -> Row:
         missing = as_list(event["missing"])
         words = ("task", event["receiver"], f"missing: {', '.join(missing)}" if missing else "", bool(missing))
     elif kind == "retrieval":
-        short = event["ideal"] > 0 and event["relevant"] < event["ideal"]
-        cause = event["fail_cause"] or f"{event['relevant']} of {event['ideal']} needed, {event['retrieved']} retrieved"
+        short = event["ideal"] > 0 and (event["relevant"] < event["ideal"] or event["admitted"] < event["retrieved"])
+        needed = f"{event['relevant']} needed fragments of {event['ideal']}, in {event['retrieved']} returned"
+        cause = event["fail_cause"] or needed
         words = ("knowledge", event["source"], cause, short)
     elif kind in ("tool_call", "tool_attempt"):
         short = event["status"] in ("fail", "empty_alias") or event["verdict"] == "miss"

@@ -51,7 +51,6 @@ CREATE TABLE IF NOT EXISTS reach_events$local $on_cluster (
     `degraded` UInt32,
     `stored` DateTime64(3) COMMENT 'when this row arrived',
     INDEX idx_session session TYPE bloom_filter(0.001) GRANULARITY 1,
-    INDEX idx_trace trace TYPE bloom_filter(0.001) GRANULARITY 1,
     INDEX idx_stored stored TYPE minmax GRANULARITY 1
 ) ENGINE = $replacing
 PARTITION BY toDate(time)
@@ -117,6 +116,34 @@ WHERE SpanAttributes['agent_reach.event'] != '';
 
 $distributed reach_events BY cityHash64(trace);
 
+-- What scores of sessions are made of, in the order of sessions: there a session lies together, above it lies with its minute.
+CREATE TABLE IF NOT EXISTS reach_session_events$local $on_cluster (
+    `session` String,
+    `time` DateTime64(9),
+    `kind` LowCardinality(String),
+    `id` String,
+    `agent` LowCardinality(String),
+    `intent` LowCardinality(String),
+    `status` LowCardinality(String),
+    `rung` LowCardinality(String),
+    `retrieved` UInt32, `relevant` UInt32, `admitted` UInt32, `ideal` UInt32,
+    `missing` String,
+    `closes` Bool, `needs` UInt32, `reached` UInt32, `first_reached` UInt32, `taken` UInt32,
+    `guessed` Bool, `abnormal` Bool
+) ENGINE = $replacing
+PARTITION BY toDate(time)
+ORDER BY (session, time, kind, id)
+TTL toDateTime(time) + toIntervalDay($ttl_days)
+SETTINGS index_granularity = 512, ttl_only_drop_parts = 1$dedup;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS reach_session_events_mv $on_cluster TO reach_session_events$local AS
+SELECT session, time, kind, id, agent, intent, status, rung, retrieved, relevant, admitted, ideal, missing, closes, needs, reached,
+    first_reached, taken, guessed, abnormal
+FROM reach_events$local
+WHERE kind != 'tool_attempt';
+
+$distributed reach_session_events BY cityHash64(session);
+
 -- Which spans came from other instrumentations: a narrow table, since traces are looked for in it every few seconds.
 CREATE TABLE IF NOT EXISTS foreign_spans$local $on_cluster (
     `time` DateTime64(9),
@@ -137,3 +164,13 @@ WHERE ScopeName != 'agent_reach' AND (mapContains(SpanAttributes, 'openinference
     OR mapContains(SpanAttributes, 'gen_ai.operation.name'));
 
 $distributed foreign_spans BY cityHash64(trace);
+
+-- Traces of other instrumentations that were made events of.
+CREATE TABLE IF NOT EXISTS converted_traces$local $on_cluster (
+    `trace` String,
+    `at` DateTime DEFAULT now()
+) ENGINE = $replacing
+ORDER BY trace
+TTL at + toIntervalDay(2);
+
+$distributed converted_traces BY cityHash64(trace);

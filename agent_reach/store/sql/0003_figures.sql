@@ -12,41 +12,14 @@ $distributed reach_settings BY rand();
 INSERT INTO reach_settings (set, tool, knowledge, task, taken_penalty, absent_full, healthy, degraded)
 SELECT toDateTime64(0, 3), 0.4, 0.3, 0.3, 0.2, false, 0.9, 0.75 WHERE (SELECT count() FROM reach_settings) = 0;
 
--- What each event adds to every figure (definitions, section 2). All of it adds up, so any GROUP BY gives a true figure.
+-- What each event adds to every figure, by event: minute snapshots are made of it.
 CREATE VIEW IF NOT EXISTS reach_counts $on_cluster AS
 WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS penalty
 SELECT
     time, toStartOfMinute(time) AS minute, latency, kind, session, service, agent, intent, version, turn, stored,
     tool, expected, verdict, precise, rung, status, first_status, fail_cause, error_type, attempts,
     source, retrieved, relevant, admitted, ideal, used,
-    -- ToolReach: Σ needs × max(0, reached / needs − penalty × taken) over Σ needs
-    closes AND kind IN ('turn', 'unit') AS closed,
-    if(closed, needs, 0) AS needs_n,
-    if(closed, reached, 0) AS reached_n,
-    if(closed AND needs > 0, needs * greatest(0., reached / needs - ifNull(penalty, 0.2) * taken), 0.) AS tool_sum,
-    if(closed AND needs > 0, needs * greatest(0., first_reached / needs - ifNull(penalty, 0.2) * taken), 0.) AS first_sum,
-    if(closed, taken, 0) AS taken_n,
-    closed AND guessed AS guessed_n,
-    closed AND abnormal AS abnormal_n,
-    -- KnowledgeReach: mean of 0.5 × Recall + 0.5 × SemanticHit
-    kind = 'retrieval' AND status IN ('ok', 'empty_alias', 'fail') AND ideal > 0 AS retrieval_n,
-    if(retrieval_n AND retrieved > 0,
-       (least(relevant, ideal) * retrieved + admitted * ideal) / (2 * ideal * retrieved), 0.) AS knowledge_sum,
-    if(retrieval_n, least(relevant, ideal) / ideal, 0.) AS recall_sum,
-    if(retrieval_n AND retrieved > 0, admitted / retrieved, 0.) AS hit_sum,
-    -- TaskReach: complete handoffs over handoffs
-    kind = 'handoff' AS handoff_n,
-    handoff_n AND missing IN ('', '[]') AS complete_n,
-    kind = 'tool_call' AS call_n,
-    call_n AND status = 'ok' AS ok_n,
-    call_n AND status = 'fail' AS fail_n,
-    call_n AND status = 'empty_alias' AS empty_n,
-    call_n AND status NOT IN ('ok', 'fail', 'empty_alias', 'handoff') AS uncounted_n,
-    call_n AND rung = 'retry' AS retry_n,
-    call_n AND rung = 'reroute' AS reroute_n,
-    call_n AND rung = 'snapshot' AS snapshot_n,
-    call_n AND rung = 'human' AS human_n,
-    kind = 'turn' AS turn_n
+$counts
 FROM reach_events FINAL;
 
 -- Minute snapshots by agent, intent and route version; `agent-reach serve` refreshes those that changed every 30 seconds.
@@ -138,7 +111,11 @@ SELECT
         (ifNull(tool, 0) * w_tool + ifNull(knowledge, 0) * w_knowledge + ifNull(task, 0) * w_task)
         / nullIf(if(isNull(tool), 0, w_tool) + if(isNull(knowledge), 0, w_knowledge) + if(isNull(task), 0, w_task), 0))) AS total,
     multiIf(isNull(total), '', round(total, 9) >= s.5, 'healthy', round(total, 9) >= s.6, 'degraded', 'broken') AS band
-FROM reach_counts
+FROM (
+    WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS penalty
+    SELECT session, time, kind, agent, intent, status, rung, retrieved, relevant, admitted, ideal,
+$counts
+    FROM reach_session_events FINAL)
 GROUP BY session;
 
 -- Additive counters that applications send as OTLP metrics, such as faults of the observer itself.

@@ -16,14 +16,6 @@ WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: 
 GROUP BY agent
 ORDER BY agent;
 
--- name: fleet
--- One row: distinct sessions in the range, which do not add up over agents.
-SELECT uniqCombined64Merge(12)(sessions) AS sessions, uniqCombined64Merge(12)(broken) AS broken, toUnixTimestamp64Milli(max(taken_at)) / 1000 AS taken_at
-FROM agent_reach.reach_minutes FINAL
-WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
-    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
-    AND ({version: String} = '' OR version = {version: String});
-
 -- name: curves
 -- One row an agent and bucket of {bucket: UInt32} seconds.
 SELECT toUnixTimestamp(toStartOfInterval(minute, toIntervalSecond({bucket: UInt32}))) AS at, agent,
@@ -89,8 +81,7 @@ LIMIT 1 BY session
 LIMIT {limit: UInt32};
 
 -- name: sessions
--- The scores of {sessions: Array(String)}, the newest first. Their ids are a parameter, since the index is not asked for those of
--- a subquery.
+-- The scores of {sessions: Array(String)}, the newest first.
 SELECT session, toUnixTimestamp64Nano(begun) / 1e9 AS begun, toUnixTimestamp64Nano(seen) / 1e9 AS seen, last_agent AS agent,
     last_intent AS intent, turns, calls, ok, failed, empty, uncounted, guessed, abnormal, tool, knowledge, task, total, band
 FROM agent_reach.reach_sessions
@@ -107,12 +98,19 @@ WHERE session IN (
         AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9)))
 ORDER BY session;
 
+-- name: session_span
+-- When the events of a session began and ended, from the table in which they lie together.
+SELECT toUnixTimestamp(min(time)) AS begun, toUnixTimestamp(max(time)) AS seen, count() AS n
+FROM agent_reach.reach_session_events
+WHERE session = {session: String};
+
 -- name: session_events
--- The events of one session in their order, at most {limit: UInt32}.
+-- The events of one session in their order, at most {limit: UInt32}; its span of time is known, which spares the rest.
 SELECT toUnixTimestamp64Nano(time) / 1e9 AS at, latency / 1e9 AS seconds, *
 EXCEPT (time, latency, stored)
 FROM agent_reach.reach_events
-WHERE session = {session: String}
+WHERE session = {session: String} AND toStartOfMinute(time) >= toStartOfMinute(toDateTime({begun: Float64}, 'UTC'))
+    AND toStartOfMinute(time) <= toDateTime({seen: Float64}, 'UTC')
 ORDER BY time, id
 LIMIT 1 BY id
 LIMIT {limit: UInt32};
@@ -299,12 +297,14 @@ ORDER BY min(time)
 LIMIT {limit: UInt32};
 
 -- name: converted
--- Which of the traces hold events of ours: {traces: Array(String)}.
-SELECT DISTINCT trace FROM agent_reach.reach_events WHERE trace IN {traces: Array(String)};
+-- Which of the traces were converted: {traces: Array(String)}.
+SELECT DISTINCT trace FROM agent_reach.converted_traces WHERE trace IN {traces: Array(String)};
 
 -- name: numbers
 -- The last turn and unit of a session.
-SELECT max(turn) AS turn, max(unit) AS unit FROM agent_reach.reach_events WHERE session = {session: String};
+SELECT max(turn) AS turn, max(unit) AS unit
+FROM agent_reach.reach_events
+WHERE session = {session: String} AND kind IN ('turn', 'unit', 'tool_call');
 
 -- name: trace_spans
 -- The spans of one trace.

@@ -99,6 +99,9 @@ def test_rules_are_read_from_yaml_with_the_place_of_an_error(tmp_path):
     file.write_text("rules:\n- when: empties\n  minuts: 30\n")
     with pytest.raises(ContractError, match=r"alerts.yaml:3: rules\[0\].minuts: expected a known key"):
         Rules.load(file)
+    file.write_text("rules:\n- when: band\n  above: 3\n")
+    with pytest.raises(ContractError, match=r"alerts.yaml:2: rules\[0\]: expected keys that go with band, found above"):
+        Rules.load(file)
     file.write_text("rules:\n- when: sometimes\n")
     with pytest.raises(ContractError, match=r"alerts.yaml:2"):
         Rules.load(file)

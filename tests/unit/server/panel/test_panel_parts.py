@@ -30,9 +30,9 @@ def test_a_range_has_at_most_72_points_and_ends_with_the_minute_that_runs():
 
 def test_a_curve_breaks_where_a_bucket_is_missing():
     points = [(0, 1.0, 5), (60, 0.5, 5), (180, 0.7, 5), (240, None, 0), (300, 0.2, 1)]
-    drawn = charts.curve(points, (0, 360), 60, Thresholds(), [(60, "2"), (999, "3")])
+    drawn = charts.curve(points, (0, 360), 60, Thresholds(), [(60, "2"), (999, "3")], 0.6)
     assert [len(run.split()) for run in drawn.segments] == [2, 1, 1]
-    assert (drawn.last, drawn.n) == (0.2, 16)
+    assert (drawn.mean, drawn.n) == (0.6, 16)
     assert [text for _, text in drawn.marks] == ["2"]
     assert all(0 <= y <= charts.HEIGHT for _, y, _ in drawn.dots)
 
@@ -40,7 +40,7 @@ def test_a_curve_breaks_where_a_bucket_is_missing():
 def event(kind="tool_call", **values):
     base = {"kind": kind, "turn": 1, "at": 0.0, "seconds": 1.0, "agent": "a", "sender": "a", "receiver": "b", "tool": "t", "source": "s",
             "missing": "", "status": "ok", "verdict": "", "fail_cause": "", "empty_kind": "", "first_status": "ok", "rung": "",
-            "served_by": "", "ideal": 0, "relevant": 0, "retrieved": 0, "outcome": "answered", "score": 0.5, "id": "x"}  # fmt: skip
+            "served_by": "", "ideal": 0, "relevant": 0, "retrieved": 0, "admitted": 0, "outcome": "answered", "score": 0.5, "id": "x"}  # fmt: skip
     return {**base, **values}
 
 

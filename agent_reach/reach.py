@@ -85,7 +85,7 @@ class Reach:
             self.routes, time.time_ns, self.notes,
             max_sessions=max_sessions, idle_seconds=idle_seconds, store=self._stored,
         )  # fmt: skip
-        self._telemetry = Telemetry(tracer_provider=tracer_provider, meter_provider=meter_provider, otlp=otlp)
+        self._telemetry = Telemetry(tracer_provider=tracer_provider, meter_provider=meter_provider, otlp=otlp, notes=self.notes)
         self._evaluator.add_sink(Metrics(self._telemetry.meter, self.notes))
         self._lines = EventLines(store) if store is not None else None
         if self._lines is not None:
@@ -198,14 +198,18 @@ class Reach:
         return self._telemetry.flush(seconds)
 
     def shutdown(self, seconds: float = 5.0) -> bool:
-        """End all sessions and send what is waiting, within `seconds` even when the collector is down."""
+        """End all sessions and send what is waiting, within `seconds` even when the collector is down.
+
+        Returns:
+            whether every span was taken; `notes.counts["dropped_span"]` says how many were not.
+        """
         self._evaluator.end_all()
         done = self._telemetry.shutdown(seconds)
         if not done:
             self.notes.add("flush", f"not all spans were sent within {seconds} s")
         if self._lines is not None:
             self._lines.close()
-        return done
+        return done and not self.notes.counts["dropped_span"]
 
 
 class ReachSession:

@@ -25,7 +25,7 @@ from pathlib import Path
 HERE = Path(sys.executable).parent
 SPANS = 2_000  # of one request
 SENDERS = 4
-PHOENIX_PATIENCE = 45  # looks, two seconds apart, at what it has stored after the sending
+PHOENIX_PATIENCE = 20  # looks, two seconds apart, at what it has stored after the sending
 
 
 # load -----------------------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def run_demo(console: Console, *, model: str | None, otlp: str | None, store: Pa
         "[bold]After-sales desk[/]: triage hands over to orders, policy and refunds; 12 customers, most with a fault in the way.\n"
     )
     cells: dict[str, list[str]] = {task.name: ["", "", ""] for task in TASKS}
-    runs = []
+    runs, sent = [], True
     with Live(_table(cells), console=console, refresh_per_second=8) as live:
         for column, (name, policy) in enumerate(
             (("observing", None), ("compensating", Compensation(human="interrupt", backoff=0.05, backoff_max=0.2)))
@@ -73,12 +73,10 @@ def run_demo(console: Console, *, model: str | None, otlp: str | None, store: Pa
                     used = run.rungs - before
                     cells[task.name][2] = ", ".join(f"{rung} ×{n}" if n > 1 else rung for rung, n in used.items())
                 live.update(_table(cells))
-            sent = reach.shutdown()
-            if otlp and not sent:
-                console.print(f"[yellow]not all spans reached {otlp}[/]")
+            sent = reach.shutdown() and sent
             runs.append(run)
     console.print(_summary(runs))
-    _say_where(console, otlp, store)
+    _say_where(console, otlp, store, sent=sent)
 
 
 def _model(name: str | None) -> Any:
@@ -128,9 +126,12 @@ def _figure(value: float | None, band: str) -> str:
     return f"[{_COLOURS[band]}]{band} {value:.2f}[/]" if band else f"{value:.2f}"
 
 
-def _say_where(console: Console, otlp: str | None, store: Path | None) -> None:
-    console.print(
-        f"Spans went to {otlp}." if otlp else "Spans went nowhere: name a collector, such as `--otlp http://localhost:4318`."
-    )
+def _say_where(console: Console, otlp: str | None, store: Path | None, *, sent: bool) -> None:
+    if otlp is None:
+        console.print("Spans went nowhere: name a collector, such as `--otlp http://localhost:4318`.")
+    elif sent:
+        console.print(f"Spans went to {otlp}.")
+    else:
+        console.print(f"[red]Not all spans were taken by {otlp}[/]: does something listen there, and does it ask for a token?")
     if store:
         console.print(f"Events are in {store}; `agent-reach score {store}` reads them.")

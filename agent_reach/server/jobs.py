@@ -118,4 +118,4 @@ class Jobs:
 
     def _sums(self, begin: float, end: float) -> dict[str, dict[str, Any]]:
         rows = self._store.select("agents", **{"from": begin, "to": end}, **_ALL)
-        return {row["agent"]: row for row in rows}
+        return {row["agent"]: row for row in rows if not row["together"]}

@@ -11,6 +11,7 @@ from typing import Any
 from opentelemetry import metrics, trace
 
 from agent_reach.errors import ContractError
+from agent_reach.live import Notes
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
@@ -23,15 +24,23 @@ class Telemetry:
         otlp: endpoint of an OTLP collector. `http://host:4318` and paths are OTLP/HTTP, `http://host:4317` and `grpc://…` gRPC.
             Without it the standard `OTEL_*` variables count, if an endpoint is set there (gRPC unless the protocol or the port 4318
             says HTTP); else the global providers.
+        notes: count spans that the endpoint did not take, as `dropped_span`.
 
     Raises:
         ContractError: the endpoint is no URL.
     """
 
-    def __init__(self, *, tracer_provider: Any = None, meter_provider: Any = None, otlp: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        tracer_provider: Any = None,
+        meter_provider: Any = None,
+        otlp: str | None = None,
+        notes: Notes | None = None,
+    ) -> None:
         self._owned: list[Any] = []
         if tracer_provider is None and (otlp or _from_environment()):
-            tracer_provider = self._own(_tracer_provider(otlp))
+            tracer_provider = self._own(_tracer_provider(otlp, notes or Notes()))
             if meter_provider is None:
                 meter_provider = self._own(_meter_provider(otlp))
         self.tracer = trace.get_tracer("agent_reach", tracer_provider=tracer_provider)
@@ -117,12 +126,28 @@ def resource() -> Any:
     return Resource.create({} if named else {"service.name": "agent-reach"})
 
 
-def _tracer_provider(otlp: str | None) -> Any:
+def _counted(exporter: Any, notes: Notes) -> Any:
+    """The exporter, with what it could not deliver noted: the SDK itself says so only in its log."""
+    from opentelemetry.sdk.trace.export import SpanExportResult
+
+    export = exporter.export
+
+    def counted(spans: Sequence[Any]) -> Any:
+        result = export(spans)
+        if result is not SpanExportResult.SUCCESS:
+            notes.add("dropped_span", "the OTLP endpoint did not take spans", count=len(spans))
+        return result
+
+    exporter.export = counted
+    return exporter
+
+
+def _tracer_provider(otlp: str | None, notes: Notes) -> Any:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     provider = TracerProvider(resource=resource(), shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(exporters(otlp)[0]))
+    provider.add_span_processor(BatchSpanProcessor(_counted(exporters(otlp)[0], notes)))
     return provider
 
 

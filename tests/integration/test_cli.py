@@ -154,3 +154,14 @@ def test_instructions_are_checked_on_recorded_conversations(tmp_path):
     events.write_text('{"v": 1, "kind": "tool_call", "session": "s", "tool": "t"}\n')
     refused = agent_reach("score", events, "--instructions", atoms)
     assert (refused.returncode, "recorded conversations" in refused.stderr.replace("\n", " ")) == (2, True)
+
+
+def test_the_demo_says_when_its_spans_were_not_taken():
+    done = agent_reach("demo", "--otlp", "http://127.0.0.1:9")
+    assert "Not all spans were taken by http://127.0.0.1:9" in done.stdout
+
+
+def test_a_port_that_cannot_be_is_one_clear_line():
+    done = agent_reach("serve", "--port", "99999")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr

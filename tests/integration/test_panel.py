@@ -90,7 +90,7 @@ def test_every_view_shows_its_content_and_fits(page, path, width):
 def test_now_says_who_is_broken_on_which_link_and_what_was_done(page):
     page.goto("/")
     ranking = page.locator("tbody").first.inner_text()
-    assert ranking.index("policy") < ranking.index("triage")
+    assert ranking.index("orders") < ranking.index("policy")
     assert "■ broken" in page.inner_text("main")
     failures = page.locator("table").nth(1).inner_text()
     assert "missing: order_id" in failures

@@ -29,6 +29,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.testclient import TestClient
 
 from agent_reach import Reach
+from agent_reach.events import Turn
 from agent_reach.server.access import Access
 from agent_reach.server.ingest import Ingest
 from agent_reach.server.otlp_grpc import grpc_receiver
@@ -391,6 +392,10 @@ def test_a_token_is_asked_for_on_every_door(tmp_path):
             assert "samesite=strict" in cookie.lower()
             assert token not in cookie
             assert browser.get("/").status_code == 200
+        reach = Reach(otlp=served.http)
+        reach.runtime.tracing.record(Turn(session="s", id="a" * 16, trace="b" * 32, time=time.time_ns()))
+        assert reach.shutdown() is False
+        assert reach.notes.counts["dropped_span"] == 1
         assert token not in served.log()
 
 

@@ -64,28 +64,29 @@ class Views:
     def now(self, filters: Filters) -> Page:
         """Which agent is broken, on which link, since when, and what was done."""
         newest = self._pool.submit(self._newest, filters, "failures", 30, verdict="")
-        found = self._select(filters, agents={}, fleet={}, curves={"bucket": filters.bucket}, versions={})
-        fleet = added(found["agents"])
+        found = self._select(filters, agents={}, curves={"bucket": filters.bucket}, versions={})
+        agents = [row for row in found["agents"] if not row["together"]]
+        fleet = next((row for row in found["agents"] if row["together"]), added([]))
         window = filters.window(self._clock())
         curves = self._curves(found["curves"], filters, window, [(row["at"], row["version"]) for row in found["versions"]])
         return {
             "fleet": figures_of(fleet, self._routes),
-            "strip": self._strip(fleet, found["fleet"][0], filters),
-            "agents": self._ranking(found["agents"], found["curves"]),
+            "strip": self._strip(fleet, filters),
+            "agents": self._ranking(agents, found["curves"]),
             "curves": {link: curves(link) for link in _LINKS},
             "failures": [explain(row) for row in newest.result()],
             "thresholds": self._routes.thresholds,
         }
 
-    def _strip(self, fleet: Row, distinct: Row, filters: Filters) -> Row:
+    def _strip(self, fleet: Row, filters: Filters) -> Row:
         calls = fleet.get("calls", 0)
         return {
-            "sessions": distinct["sessions"],
+            "sessions": fleet.get("sessions", 0),
             "calls": calls,
             "calls_minute": calls / filters.minutes,
             "empty": fleet.get("empty", 0) / calls if calls else None,
             "rungs_minute": sum(fleet.get(rung, 0) for rung in _RUNGS) / filters.minutes,
-            "taken_at": distinct["taken_at"],
+            "taken_at": fleet.get("taken_at"),
         }
 
     def _ranking(self, agents: list[Row], points: list[Row]) -> list[Row]:

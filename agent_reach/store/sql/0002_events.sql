@@ -50,7 +50,6 @@ CREATE TABLE IF NOT EXISTS reach_events$local $on_cluster (
     `abnormal` Bool,
     `degraded` UInt32,
     `stored` DateTime64(3) COMMENT 'when this row arrived',
-    INDEX idx_session session TYPE bloom_filter(0.001) GRANULARITY 1,
     INDEX idx_stored stored TYPE minmax GRANULARITY 1
 ) ENGINE = $replacing
 PARTITION BY toDate(time)
@@ -122,6 +121,8 @@ CREATE TABLE IF NOT EXISTS reach_session_events$local $on_cluster (
     `time` DateTime64(9),
     `kind` LowCardinality(String),
     `id` String,
+    `turn` UInt32,
+    `unit` UInt32,
     `agent` LowCardinality(String),
     `intent` LowCardinality(String),
     `status` LowCardinality(String),
@@ -137,7 +138,7 @@ TTL toDateTime(time) + toIntervalDay($ttl_days)
 SETTINGS index_granularity = 512, ttl_only_drop_parts = 1$dedup;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS reach_session_events_mv $on_cluster TO reach_session_events$local AS
-SELECT session, time, kind, id, agent, intent, status, rung, retrieved, relevant, admitted, ideal, missing, closes, needs, reached,
+SELECT session, time, kind, id, turn, unit, agent, intent, status, rung, retrieved, relevant, admitted, ideal, missing, closes, needs, reached,
     first_reached, taken, guessed, abnormal
 FROM reach_events$local
 WHERE kind != 'tool_attempt';

@@ -2,19 +2,22 @@
 -- {version} are '' for all. Sums are additive; scores are made of them by `agent_reach.scores`, except where a view does it.
 
 -- name: agents
--- One row an agent: what its events add up to in the range, from minute snapshots.
-SELECT agent, sum(needs) AS needs, sum(reached) AS reached, sum(tool_sum) AS tool_sum, sum(first_sum) AS first_sum, sum(taken) AS taken,
+-- One row an agent, from minute snapshots: what its events add up to in the range. One more row, `together`, holds all agents of
+-- it, since distinct sessions do not add up.
+SELECT agent, grouping(agent) AS together,
+    sum(needs) AS needs, sum(reached) AS reached, sum(tool_sum) AS tool_sum, sum(first_sum) AS first_sum, sum(taken) AS taken,
     sum(closed) AS closed, sum(guessed) AS guessed, sum(abnormal) AS abnormal,
     sum(retrievals) AS retrievals, sum(knowledge_sum) AS knowledge_sum, sum(handoffs) AS handoffs, sum(complete) AS complete,
     sum(calls) AS calls, sum(ok) AS ok, sum(failed) AS failed, sum(empty) AS empty, sum(uncounted) AS uncounted,
     sum(retries) AS retries, sum(reroutes) AS reroutes, sum(snapshots) AS snapshots, sum(humans) AS humans,
-    uniqCombined64Merge(12)(sessions) AS sessions, uniqCombined64Merge(12)(broken) AS broken, toUnixTimestamp(max(minute)) AS seen
+    uniqCombined64Merge(12)(sessions) AS sessions, uniqCombined64Merge(12)(broken) AS broken,
+    toUnixTimestamp64Milli(max(taken_at)) / 1000 AS taken_at
 FROM agent_reach.reach_minutes FINAL
 WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
     AND ({version: String} = '' OR version = {version: String})
-GROUP BY agent
-ORDER BY agent;
+GROUP BY ROLLUP(agent)
+ORDER BY together, agent;
 
 -- name: curves
 -- One row an agent and bucket of {bucket: UInt32} seconds.
@@ -303,8 +306,8 @@ SELECT DISTINCT trace FROM agent_reach.converted_traces WHERE trace IN {traces: 
 -- name: numbers
 -- The last turn and unit of a session.
 SELECT max(turn) AS turn, max(unit) AS unit
-FROM agent_reach.reach_events
-WHERE session = {session: String} AND kind IN ('turn', 'unit', 'tool_call');
+FROM agent_reach.reach_session_events
+WHERE session = {session: String};
 
 -- name: trace_spans
 -- The spans of one trace.

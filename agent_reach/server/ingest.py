@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -62,6 +64,8 @@ class Ingest:
             RequestError: it is malformed.
             StoreFull: no room now.
         """
+        with self._counting_refusals():
+            self._spool.check_room(len(body))
         accepted = read_traces(body, is_json=is_json, oldest=time.time_ns() - self._kept)
         if accepted.spans:
             self.keep(accepted)
@@ -83,12 +87,17 @@ class Ingest:
         Raises:
             StoreFull: no room now.
         """
-        try:
+        with self._counting_refusals():
             self._spool.append(accepted.body)
+        self._count(accepted=accepted.spans)
+
+    @contextlib.contextmanager
+    def _counting_refusals(self) -> Iterator[None]:
+        try:
+            yield
         except StoreFull:
             self._count(refused=1)
             raise
-        self._count(accepted=accepted.spans)
 
     def _count(self, **numbers: int) -> None:
         with self._lock:

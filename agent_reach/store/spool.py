@@ -28,7 +28,7 @@ class Spool:
         max_bytes: of all segments together; beyond it requests are refused.
     """
 
-    def __init__(self, folder: Path, *, segment_bytes: int = 32 << 20, max_bytes: int = 1 << 30) -> None:
+    def __init__(self, folder: Path, *, segment_bytes: int = 48 << 20, max_bytes: int = 1 << 30) -> None:
         self._folder, self._segment, self._max = folder, segment_bytes, max_bytes
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
@@ -39,6 +39,15 @@ class Spool:
         self._recover()
         self.waiting = sum(path.stat().st_size for path in self.sealed())
 
+    def check_room(self, size: int) -> None:
+        """Refuse at once what `append` would refuse after much work.
+
+        Raises:
+            StoreFull: so many bytes more are too many.
+        """
+        if self.waiting + size > self._max:
+            raise StoreFull(f"{self.waiting >> 20} MB wait to be written; the limit is {self._max >> 20} MB")
+
     def append(self, body: bytes) -> None:
         """Keep one request.
 
@@ -47,8 +56,7 @@ class Spool:
         """
         framed = varint(len(body)) + body
         with self._lock:
-            if self.waiting + len(framed) > self._max:
-                raise StoreFull(f"{self.waiting >> 20} MB wait to be written; the limit is {self._max >> 20} MB")
+            self.check_room(len(framed))
             try:
                 self._write(framed)
             except OSError as error:

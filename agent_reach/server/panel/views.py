@@ -252,7 +252,6 @@ def as_list(text: str) -> list[str]:
 # events in words ------------------------------------------------------------------------------------------------------
 
 _AT_FIRST: Final = {"empty_alias": "empty at first", "fail": "failed at first"}
-_DONE: Final = {"retry": "retry", "reroute": "reroute", "snapshot": "snapshot", "human": "human"}
 
 
 def explain(event: Row) -> Row:
@@ -288,7 +287,7 @@ def _cause(event: Row) -> str:
 
 
 def _done(event: Row) -> str:
-    rung = _DONE.get(event["rung"], "")
+    rung: str = "" if event["rung"] == "first" else event["rung"]
     if rung and event["served_by"]:
         return f"{rung} → {event['served_by']}"
     return rung

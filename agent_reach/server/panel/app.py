@@ -118,7 +118,8 @@ class _Pages:
         self, request: Request, name: str, filters: Filters, make: Callable[[], Mapping[str, Any] | None], **more: Any
     ) -> Response:
         def work() -> tuple[Mapping[str, Any] | None, Mapping[str, Any]]:
-            return make(), self._views.choices(filters)
+            choices = self._views.choices(filters)
+            return make(), choices()
 
         try:
             content, choices = await to_thread.run_sync(work)

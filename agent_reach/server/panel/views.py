@@ -54,10 +54,10 @@ class Views:
                     return rows
         return self._store.select(name, **shared)
 
-    def choices(self, filters: Filters) -> Row:
-        """What the filters can be set to."""
-        row = self._select(filters, choices={})["choices"][0]
-        return {key: sorted(value for value in values if value) for key, values in row.items()}
+    def choices(self, filters: Filters) -> Callable[[], Row]:
+        """What the filters can be set to, asked for beside the page's own queries: call the result to have it."""
+        asked = self._pool.submit(self._store.select, "choices", **filters.parameters(self._clock()))
+        return lambda: {key: sorted(value for value in values if value) for key, values in asked.result()[0].items()}
 
     # now ------------------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,8 @@ bench: .venv/dev  # the figures of benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/soak.py
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/large_result.py
+	$(BIN)/python benchmarks/score_throughput.py
+	$(BIN)/python benchmarks/serve.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -14,7 +14,8 @@ SELECT toDateTime64(0, 3), 0.4, 0.3, 0.3, 0.2, false, 0.9, 0.75 WHERE (SELECT co
 
 -- What each event adds to every figure, by event: minute snapshots are made of it.
 CREATE VIEW IF NOT EXISTS reach_counts $on_cluster AS
-WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS penalty
+WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS penalty,
+    CAST(kind, 'String') AS k, CAST(status, 'String') AS st, CAST(rung, 'String') AS r
 SELECT
     time, toStartOfMinute(time) AS minute, latency, kind, session, service, agent, intent, version, turn, stored,
     tool, expected, verdict, precise, rung, status, first_status, fail_cause, error_type, attempts,
@@ -112,7 +113,8 @@ SELECT
         / nullIf(if(isNull(tool), 0, w_tool) + if(isNull(knowledge), 0, w_knowledge) + if(isNull(task), 0, w_task), 0))) AS total,
     multiIf(isNull(total), '', round(total, 9) >= s.5, 'healthy', round(total, 9) >= s.6, 'degraded', 'broken') AS band
 FROM (
-    WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS penalty
+    WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS penalty,
+        CAST(kind, 'String') AS k, CAST(status, 'String') AS st, CAST(rung, 'String') AS r
     SELECT session, time, kind, agent, intent, status, rung, retrieved, relevant, admitted, ideal,
 $counts
     FROM reach_session_events FINAL)

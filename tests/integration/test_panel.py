@@ -50,7 +50,8 @@ def server(tmp_path_factory):
         hostile_agent(served.http)
         command = [str(Path(sys.executable).parent / "agent-reach"), "demo", "--otlp", served.http]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
-        assert until(lambda: "triage" in httpx.get(f"{served.panel}/").text, 60)
+        # Twelve customers twice and the hostile session: only then do the snapshots hold all of them.
+        assert until(lambda: '<b class="big">25</b>' in httpx.get(f"{served.panel}/").text, 90)
         yield served
 
 

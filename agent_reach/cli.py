@@ -210,8 +210,10 @@ def _print_rates(rates: RateTally) -> None:
 def _print_coverage(coverage: Coverage) -> None:
     title = "instructions: obeyed of those whose condition was met"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for name, justify in (("atom", "left"), ("obeyed", "right"), ("over-obeyed", "right"), ("first not obeyed in", "left")):
-        table.add_column(name, justify="right" if justify == "right" else "left")
+    table.add_column("atom")
+    table.add_column("obeyed", justify="right")
+    table.add_column("over-obeyed", justify="right")
+    table.add_column("first not obeyed in")
     for atom in coverage.instructions.atoms:
         places = ", ".join(f"{conversation} turn {turn}" for conversation, turn in coverage.broken.get(atom.id, [])[:2])
         note = escape(coverage.failed.get(atom.id, places))

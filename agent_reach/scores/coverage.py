@@ -70,18 +70,13 @@ class Coverage:
 
     def to_record(self) -> dict[str, Any]:
         """As JSON-ready values."""
-
-        def plain(rate: Rate) -> dict[str, Any]:
-            low, high = rate.interval or (None, None)
-            return {"value": rate.value, "n": rate.n, "low": low, "high": high}
-
         atoms = {
             atom.id: {
-                **plain(self.rate(atom.id)),
+                **self.rate(atom.id).to_record(),
                 "over_obeyed": self.over_obeyed[atom.id],
                 "broken": [list(place) for place in self.broken.get(atom.id, [])],
                 **({"failed": self.failed[atom.id]} if atom.id in self.failed else {}),
             }
             for atom in self.instructions.atoms
         }
-        return {"version": self.instructions.version, "overall": plain(self.rate()), "atoms": atoms}
+        return {"version": self.instructions.version, "overall": self.rate().to_record(), "atoms": atoms}

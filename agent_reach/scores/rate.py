@@ -6,7 +6,7 @@ Counted over (unit, step) pairs of units with a route, decided when the unit clo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -45,6 +45,11 @@ class Rate(NamedTuple):
     n: int
     value: float | None
     interval: Interval | None
+
+    def to_record(self) -> dict[str, Any]:
+        """As JSON-ready values."""
+        low, high = self.interval or (None, None)
+        return {"value": self.value, "n": self.n, "low": low, "high": high}
 
 
 def rate_of(hits: int, n: int) -> Rate:
@@ -193,15 +198,10 @@ class RateTally:
 
 def to_record(tally: RateTally) -> dict[str, Any]:
     """All figures, overall and by intent, as JSON-ready values."""
-
-    def plain(rate: Rate) -> Mapping[str, Any]:
-        low, high = rate.interval or (None, None)
-        return {"value": rate.value, "n": rate.n, "low": low, "high": high}
-
     intents = sorted({cell.intent for _, cell in tally.trials})
     by_intent: dict[str, dict[str, Any]] = {intent: {} for intent in intents}
     for figure in FIGURES:
         for (intent,), rate in tally.rates(figure, ["intent"]).items():
-            by_intent[intent][figure] = plain(rate)
-    overall = {figure: plain(tally.overall(figure)) for figure in FIGURES}
+            by_intent[intent][figure] = rate.to_record()
+    overall = {figure: tally.overall(figure).to_record() for figure in FIGURES}
     return {"overall": overall, "intents": by_intent, "units_without_route": tally.without_route}

@@ -1,7 +1,8 @@
 """Traces of other instrumentations become events of ours, and with that scores, as they settle.
 
 The events are sent into the same ingest as spans, so that one SQL reads everything. A trace is found in the store and not in
-memory: what a killed process did not get to is done by the next one; what is done twice has the same ids and replaces itself.
+memory: what a killed process did not get to is done by the next one, within an hour; what is done twice has the same ids and
+replaces itself.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from agent_reach.contracts import Routes
+from agent_reach.errors import StoreError
 from agent_reach.events import Event
 from agent_reach.importers.foreign import ForeignSpan
 from agent_reach.importers.traces import events_of_trace, session_of
@@ -33,7 +35,6 @@ _SILENT: Final = 120.0
 
 _AT_ONCE: Final = 200
 _SESSIONS: Final = 10_000
-_LOOKED_AT: Final = 50_000
 
 
 class ForeignTraces:
@@ -42,25 +43,15 @@ class ForeignTraces:
     def __init__(self, store: Store, ingest: Ingest, routes: Routes) -> None:
         self._store, self._ingest, self._routes = store, ingest, routes
         self._sessions: OrderedDict[str, Session] = OrderedDict()
-        self._looked_at: OrderedDict[str, None] = OrderedDict()
 
     def convert(self) -> int:
         """Convert the traces that have settled; returns how many gave events."""
         now = time.time()
-        moments = {"from": now - _LOOK_BACK, "settled": now - _SETTLED, "silent": now - _SILENT, "limit": _LOOKED_AT}
-        found = [row["trace"] for row in self._store.select("foreign_traces", **moments)]
-        fresh = [trace for trace in found if trace not in self._looked_at][:_AT_ONCE]
-        if not fresh:
-            return 0
-        done = {row["trace"] for row in self._store.select("converted", traces=fresh)}
+        moments = {"from": now - _LOOK_BACK, "settled": now - _SETTLED, "silent": now - _SILENT, "limit": _AT_ONCE}
         converted = 0
-        for trace in fresh:
-            if trace not in done:
-                converted += self._convert(trace)
-                self._store.insert("converted_traces", [{"trace": trace}])
-            self._looked_at[trace] = None
-            if len(self._looked_at) > _LOOKED_AT:
-                self._looked_at.popitem(last=False)
+        for row in self._store.select("foreign_traces", **moments):
+            converted += self._convert(row["trace"])
+            self._store.insert("converted_traces", [{"trace": row["trace"]}])
         return converted
 
     def _convert(self, trace: str) -> int:
@@ -74,7 +65,11 @@ class ForeignTraces:
         except Exception as error:  # noqa: BLE001 - whatever a foreign span holds, the other traces go on
             log.warning("trace %s could not be read: %s: %s", trace, type(error).__name__, error)
             return 0
-        self._send(events, rows[0]["service"])
+        try:
+            self._send(events, rows[0]["service"])
+        except StoreError:
+            del self._sessions[session.id]  # it has counted what was not kept: the next round begins with what the store holds
+            raise
         return 1 if events else 0
 
     def _send(self, events: Sequence[Event], service: str) -> None:

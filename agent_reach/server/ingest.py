@@ -14,16 +14,13 @@ from typing import Final
 from agent_reach.errors import StoreFull, UnreadableSegment
 from agent_reach.server.counters import read_counters
 from agent_reach.server.decode import Accepted, read_traces
-from agent_reach.store.port import Store
+from agent_reach.store.port import WRITERS, Store
 from agent_reach.store.spool import Spool
 
 log = logging.getLogger("agent_reach.server")
 
 RETRY_AFTER: Final = 5
 """Seconds that a sender is asked to wait when there is no room."""
-
-WRITERS: Final = 2
-"""Segments that are stored at the same time."""
 
 _DAY: Final = 86_400 * 10**9
 _SEAL_SECONDS: Final = 0.5

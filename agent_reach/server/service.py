@@ -84,11 +84,13 @@ class Service:
             self.ingest = Ingest(self.store, spool, ttl_days=options.ttl_days)
             address = f"[{options.host}]" if ":" in options.host else options.host
             self._grpc, self.grpc_port = grpc_receiver(self.ingest, access, f"{address}:{options.grpc_port}")
+            self.jobs = Jobs(self.store, self.ingest, options.routes, Alerts(options.rules, options.routes))
+            self._meters = Meters(self.jobs.alerts, self.ingest, options.otlp)
         except BaseException:
+            if hasattr(self, "store"):
+                self.store.close()
             self._close_sockets()
             raise
-        self.jobs = Jobs(self.store, self.ingest, options.routes, Alerts(options.rules, options.routes))
-        self._meters = Meters(self.jobs.alerts, self.ingest, options.otlp)
         loopback = is_loopback(options.host)
         self._servers = [
             _server(panel(self.store, self.ingest, self.jobs, options.routes, access, loopback=loopback, otlp_port=self.http_port)),
@@ -132,18 +134,11 @@ class Service:
             sock.close()
 
 
-class _Server(uvicorn.Server):
-    """Without signal handlers: who starts the service says when it ends."""
-
-    def install_signal_handlers(self) -> None:
-        return
-
-
 def _server(app: Any) -> uvicorn.Server:
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=5
     )
-    return _Server(config)
+    return uvicorn.Server(config)
 
 
 def _listen(host: str, port: int, what: str, option: str) -> socket.socket:

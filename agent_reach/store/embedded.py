@@ -16,19 +16,14 @@ from agent_reach.store.convert import first_line, new_session, segment_error
 from agent_reach.store.migrate import migrate
 from agent_reach.store.named import as_text, query
 from agent_reach.store.otlp import COLUMNS, format_schema, select_spans
-from agent_reach.store.port import Row
+from agent_reach.store.port import WRITERS, Row
 from agent_reach.store.schema import DATABASE, TTL_DAYS
 
-WRITERS: Final = 2
 _READERS: Final = 3
 _MERGE_LATE: Final = "min_parts_to_merge_at_once = 10"
 """On the two cores of a small machine, merging often costs more than storing."""
 
-_SETTINGS: Final = (
-    "output_format_json_quote_64bit_integers = 0, output_format_json_quote_denormals = 0, "
-    # All versions of a row have the same session, so the index may pass over granules without looking for newer ones there.
-    "use_skip_indexes_if_final = 1, use_skip_indexes_if_final_exact_mode = 0"
-)
+_SETTINGS: Final = "output_format_json_quote_64bit_integers = 0, output_format_json_quote_denormals = 0"
 _INSERT: Final = f"""
 INSERT INTO {DATABASE}.otel_traces ({", ".join(f"`{column}`" for column in COLUMNS)}) {{select}}
 SETTINGS format_schema = '{format_schema()}', insert_deduplication_token = '{{token}}', max_insert_threads = 1, max_threads = 1,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 Row = dict[str, Any]
+
+WRITERS: Final = 2
+"""Segments that are stored at the same time."""
 
 
 class Store(Protocol):

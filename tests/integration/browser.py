@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ _INSTALL_SECONDS = 600
 
 def chromium() -> str | None:
     """Path of a Chromium, installed if need be; None for Playwright's own."""
-    with FileLock("/tmp/agent-reach-chromium.lock"):
+    with FileLock(Path(tempfile.gettempdir()) / "agent-reach-chromium.lock"):
         if found := _installed():
             return found
         tried = [_run("apt-get", "update", "-q"), _run("apt-get", "install", "-y", "-q", "chromium")]

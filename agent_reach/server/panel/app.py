@@ -173,10 +173,10 @@ class _Pages:
     async def health(self, _request: Request) -> Response:
         """For a load balancer: whether the store answers, and what waits."""
         try:
-            await to_thread.run_sync(lambda: self._store.select("snapshotted"))
+            stored = await to_thread.run_sync(lambda: self._store.select("stored")[0])
         except StoreError as error:
             return JSONResponse({"ok": False, "error": str(error)}, 503)
-        return JSONResponse({"ok": True, "waiting_bytes": self._ingest.waiting, **self._ingest.counts})
+        return JSONResponse({"ok": True, "waiting_bytes": self._ingest.waiting, **stored, **self._ingest.counts})
 
 
 def _score(value: float | None) -> str:

@@ -121,7 +121,6 @@ class Bar:
     width: float
     height: float
     event: Mapping[str, Any]
-    nested: bool = False
 
 
 @dataclass(slots=True)
@@ -177,6 +176,6 @@ def _lay_turn(drawn: Timeline, events: Sequence[Mapping[str, Any]], lane: Mappin
             nested = event["kind"] == "tool_attempt"
             wide = max(6.0, event["seconds"] * scale)
             top = lane[event["agent"]] + (26 if nested else 8)
-            drawn.bars.append(Bar(round(left, 1), top, round(wide, 1), 6 if nested else 16, event, nested))
+            drawn.bars.append(Bar(round(left, 1), top, round(wide, 1), 6 if nested else 16, event))
         elif event["kind"] == "handoff":
             drawn.arrows.append((round(left, 1), lane[event["sender"]] + 16, lane[event["receiver"]] + 16, event))

@@ -31,7 +31,6 @@ _CHINESE: Final[dict[str, str]] = {
     "tool": "工具",
     "knowledge": "知识",
     "task": "任务",
-    "total": "总分",
     "broken": "断裂",
     "degraded": "下降",
     "healthy": "正常",
@@ -121,9 +120,8 @@ _CHINESE: Final[dict[str, str]] = {
     "Nothing is missing in this range.": "该时间段内没有缺失。",
     "skip to content": "跳到正文",
     "updated": "更新于",
-    "live": "实时",
     "only broken": "仅异常",
-    "needs": "需求",
+    "Faults of the observer itself": "观测端自身的故障",
     "turn": "轮",
     "waiting to be stored": "等待写入",
 }

@@ -64,7 +64,7 @@ class Views:
     def now(self, filters: Filters) -> Page:
         """Which agent is broken, on which link, since when, and what was done."""
         newest = self._pool.submit(self._newest, filters, "failures", 30, verdict="")
-        found = self._select(filters, agents={}, curves={"bucket": filters.bucket}, versions={})
+        found = self._select(filters, agents={}, curves={"bucket": filters.bucket}, versions={}, notes={})
         agents = [row for row in found["agents"] if not row["together"]]
         fleet = next((row for row in found["agents"] if row["together"]), added([]))
         window = filters.window(self._clock())
@@ -75,7 +75,7 @@ class Views:
             "agents": self._ranking(agents, found["curves"]),
             "curves": {link: curves(link) for link in _LINKS},
             "failures": [explain(row) for row in newest.result()],
-            "thresholds": self._routes.thresholds,
+            "notes": found["notes"],
         }
 
     def _strip(self, fleet: Row, filters: Filters) -> Row:
@@ -112,10 +112,7 @@ class Views:
     def _curves(
         self, rows: Iterable[Row], filters: Filters, window: tuple[float, float], marks: list[tuple[float, str]]
     ) -> Callable[[str], charts.Curve]:
-        buckets: dict[float, list[Row]] = defaultdict(list)
-        for row in rows:
-            buckets[row["at"]].append(row)
-        sums = [(at, added(inside)) for at, inside in sorted(buckets.items())]
+        sums = _by_bucket(rows)
         figures = [(at, figures_of(total, self._routes)) for at, total in sums]
         whole = figures_of(added(total for _, total in sums), self._routes)
 
@@ -185,7 +182,6 @@ class Views:
         misses = [explain(row) for row in found["failures"]]
         cells = [{**row, "few": row["n"] < _FEW} for row in found["heat"]]
         return {
-            "cells": cells,
             "buckets": sorted({row["turns"] for row in cells}),
             "grid": _grid(cells),
             "tools": found["tools"],
@@ -196,10 +192,7 @@ class Views:
         """Whether what was retrieved was needed, and used."""
         found = self._select(filters, curves={"bucket": filters.bucket}, sources={}, positions={}, used={})
         window = filters.window(self._clock())
-        buckets: dict[float, list[Row]] = defaultdict(list)
-        for row in found["curves"]:
-            buckets[row["at"]].append(row)
-        sums = [(at, added(rows)) for at, rows in sorted(buckets.items())]
+        sums = _by_bucket(found["curves"])
 
         def of(key: str) -> charts.Curve:
             points = [(at, s[key] / s["retrievals"] if s["retrievals"] else None, int(s["retrievals"])) for at, s in sums]
@@ -228,6 +221,14 @@ class Views:
         short = sum(row["calls"] for row in found["rungs"])
         tools = [row for row in found["tools"] if row["first_short"] or row["refused"]]
         return {"rungs": rungs, "short": short, "tools": tools, "minutes": dict(by_tool), "most": most}
+
+
+def _by_bucket(rows: Iterable[Row]) -> list[tuple[float, Row]]:
+    """The sums of all agents at each point of time, in order."""
+    buckets: dict[float, list[Row]] = defaultdict(list)
+    for row in rows:
+        buckets[row["at"]].append(row)
+    return [(at, added(inside)) for at, inside in sorted(buckets.items())]
 
 
 def _grid(cells: list[Row]) -> dict[str, dict[str, dict[str, Row]]]:

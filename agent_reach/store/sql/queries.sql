@@ -91,16 +91,6 @@ FROM agent_reach.reach_sessions
 WHERE session IN {sessions: Array(String)}
 ORDER BY seen DESC;
 
--- name: session_scores
--- The scores of every session of the range.
-SELECT session, calls, ok, failed, empty, uncounted, tool, knowledge, task, total, band
-FROM agent_reach.reach_sessions
-WHERE session IN (
-    SELECT DISTINCT session FROM agent_reach.reach_events
-    WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9))
-        AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9)))
-ORDER BY session;
-
 -- name: session_span
 -- When the events of a session began and ended, from the table in which they lie together.
 SELECT toUnixTimestamp(min(time)) AS begun, toUnixTimestamp(max(time)) AS seen, count() AS n
@@ -280,28 +270,28 @@ VALUES ({tool: Float64}, {knowledge: Float64}, {task: Float64}, {taken_penalty: 
 -- How much there is.
 SELECT (SELECT count() FROM agent_reach.otel_traces) AS spans, (SELECT count() FROM agent_reach.reach_events) AS events;
 
--- name: counters
--- The newest value of each counter, by service instance.
-SELECT name, service, instance, attributes, argMax(value, time) AS value, toUnixTimestamp64Nano(max(reach_counters.time)) / 1e9 AS at
-FROM agent_reach.reach_counters
-WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
-GROUP BY name, service, instance, attributes
-ORDER BY name, service, instance;
+-- name: notes
+-- Faults of the observers themselves, by kind: the newest count of each instance that said so in the range.
+SELECT kind, sum(newest) AS n
+FROM (
+    SELECT instance, attributes['kind'] AS kind, argMax(value, time) AS newest
+    FROM agent_reach.reach_counters
+    WHERE name = 'agent_reach.notes'
+        AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+    GROUP BY instance, kind)
+GROUP BY kind
+ORDER BY n DESC;
 
 -- name: foreign_traces
--- Traces of other instrumentations, stored since {from: Float64}, that ended or fell silent; oldest first.
+-- Traces of other instrumentations, stored since {from: Float64}, that ended or fell silent and were not converted; oldest first.
 SELECT trace
 FROM agent_reach.foreign_spans
-WHERE toStartOfMinute(stored) >= toDateTime({from: Float64}, 'UTC')
+WHERE toStartOfMinute(stored) >= toDateTime({from: Float64}, 'UTC') AND trace NOT IN (SELECT trace FROM agent_reach.converted_traces)
 GROUP BY trace
 HAVING (max(root) AND max(stored) < fromUnixTimestamp64Milli(toInt64({settled: Float64} * 1000)))
     OR max(stored) < fromUnixTimestamp64Milli(toInt64({silent: Float64} * 1000))
 ORDER BY min(time)
 LIMIT {limit: UInt32};
-
--- name: converted
--- Which of the traces were converted: {traces: Array(String)}.
-SELECT DISTINCT trace FROM agent_reach.converted_traces WHERE trace IN {traces: Array(String)};
 
 -- name: numbers
 -- The last turn and unit of a session.

@@ -12,7 +12,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, RetryPolicy, interrupt
 
-from agent_reach import Compensation, ReachTracker, track_reach
+from agent_reach import Compensation, ReachTracker
 from agent_reach.events import Decision, ToolAttempt, ToolCall, Turn, UnitClosed
 from tests.integration.agents import Script, ask, graph, run, tool_texts, user
 
@@ -375,38 +375,3 @@ async def test_a_dry_run_reports_what_it_would_do_and_does_nothing(observed, mod
     assert (call.status, call.attempts) == ("empty_alias", 1)
     steps = [(e.rung, e.target, e.dry_run) for e in seen.events if type(e).__name__ == "CompensationStep"]
     assert steps == [("retry", "nothing", True), ("reroute", "find", True)]
-
-
-def test_the_final_text_of_a_direct_answer_ends_the_turn(observed):
-    @tool(return_direct=True)
-    def direct(x: int) -> str:
-        """Answer."""
-        return "direct answer"
-
-    seen = observed()
-    agent = create_agent(Script(lines=[ask(("direct", {"x": 1}))]), [direct])
-    with seen.reach.session("s"):
-        agent.invoke(user(), {"callbacks": [seen.reach.tracker]})
-    assert [t.outcome for t in seen.of(Turn)] == ["answered"]
-
-
-def test_runs_without_a_name_and_functions_without_a_session_stay_bounded(observed):
-    seen = observed()
-    built = StateGraph(MessagesState)
-    built.add_node("tools", seen.reach.tool_node([find]))
-    built.add_edge(START, "tools")
-    app = built.compile()
-    for _ in range(300):
-        app.invoke({"messages": [("user", "hi"), ask(("find", {"x": 1}))]})
-    assert len(seen.reach.runtime.evaluator._sessions) <= 130
-    assert not seen.reach.notes.counts
-
-    @track_reach(reach=seen.reach)
-    def look(x):
-        return x
-
-    for number in range(2_500):
-        look(number)
-    assert len(seen.reach.runtime.evaluator.find("default").open[3].needs) == 500
-    seen.reach.shutdown()
-    assert sum(u.needs for u in seen.of(UnitClosed)) == 300 + 2_500

@@ -64,11 +64,11 @@ class Views:
     def now(self, filters: Filters) -> Page:
         """Which agent is broken, on which link, since when, and what was done."""
         newest = self._pool.submit(self._newest, filters, "failures", 30, verdict="")
-        found = self._select(filters, agents={}, curves={"bucket": filters.bucket}, versions={}, notes={})
+        found = self._select(filters, agents={}, curves={"bucket": filters.bucket}, notes={})
         agents = [row for row in found["agents"] if not row["together"]]
         fleet = next((row for row in found["agents"] if row["together"]), added([]))
         window = filters.window(self._clock())
-        curves = self._curves(found["curves"], filters, window, [(row["at"], row["version"]) for row in found["versions"]])
+        curves = self._curves(found["curves"], filters, window)
         return {
             "fleet": figures_of(fleet, self._routes),
             "strip": self._strip(fleet, filters),
@@ -109,10 +109,9 @@ class Views:
         ]
         return sorted(ranked, key=lambda row: (row["figures"].total is None, row["figures"].total or 0.0, row["agent"]))
 
-    def _curves(
-        self, rows: Iterable[Row], filters: Filters, window: tuple[float, float], marks: list[tuple[float, str]]
-    ) -> Callable[[str], charts.Curve]:
+    def _curves(self, rows: list[Row], filters: Filters, window: tuple[float, float]) -> Callable[[str], charts.Curve]:
         sums = _by_bucket(rows)
+        marks = _first_seen(rows)
         figures = [(at, figures_of(total, self._routes)) for at, total in sums]
         whole = figures_of(added(total for _, total in sums), self._routes)
 
@@ -229,6 +228,15 @@ def _by_bucket(rows: Iterable[Row]) -> list[tuple[float, Row]]:
     for row in rows:
         buckets[row["at"]].append(row)
     return [(at, added(inside)) for at, inside in sorted(buckets.items())]
+
+
+def _first_seen(rows: Iterable[Row]) -> list[tuple[float, str]]:
+    """When each route version first appears, in order."""
+    first: dict[str, float] = {}
+    for row in rows:
+        for version in filter(None, row["versions"]):
+            first[version] = min(row["at"], first.get(version, row["at"]))
+    return sorted((at, version) for version, at in first.items())
 
 
 def _grid(cells: list[Row]) -> dict[str, dict[str, dict[str, Row]]]:

@@ -20,25 +20,17 @@ GROUP BY ROLLUP(agent)
 ORDER BY together, agent;
 
 -- name: curves
--- One row an agent and bucket of {bucket: UInt32} seconds.
+-- One row an agent and bucket of {bucket: UInt32} seconds, with the route versions in it.
 SELECT toUnixTimestamp(toStartOfInterval(minute, toIntervalSecond({bucket: UInt32}))) AS at, agent,
     sum(needs) AS needs, sum(tool_sum) AS tool_sum, sum(retrievals) AS retrievals, sum(knowledge_sum) AS knowledge_sum,
     sum(recall_sum) AS recall_sum, sum(hit_sum) AS hit_sum, sum(handoffs) AS handoffs, sum(complete) AS complete,
-    sum(calls) AS calls, sum(empty) AS empty, sum(failed) AS failed
+    sum(calls) AS calls, sum(empty) AS empty, sum(failed) AS failed, groupUniqArray(100)(reach_minutes.version) AS versions
 FROM agent_reach.reach_minutes FINAL
 WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
     AND ({version: String} = '' OR version = {version: String})
 GROUP BY at, agent
 ORDER BY at, agent;
-
--- name: versions
--- When each route version was first seen in the range.
-SELECT version, toUnixTimestamp(min(minute)) AS at
-FROM agent_reach.reach_minutes
-WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC') AND version != ''
-GROUP BY version
-ORDER BY at;
 
 -- name: choices
 -- What the filters can be set to.

@@ -126,10 +126,14 @@ def tokens(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    for suffix in ("ing", "ies", "ed", "es", "s"):
+    """Without the ending of a plural or a verb form; `houses` and `house`, `planning` and `plan` come to the same."""
+    for suffix in ("ings", "ing", "ies", "ied", "ed", "es", "s", "e"):
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            return word[: -len(suffix)] + ("y" if suffix == "ies" else "")
-    return word
+            word = word[: -len(suffix)] + ("y" if suffix in ("ies", "ied") else "")
+            break
+    if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "ls":
+        word = word[:-1]
+    return word[:-1] if len(word) > 4 and word.endswith("e") else word
 
 
 def lexical_relevance(query: str, fragments: Sequence[str]) -> list[float]:
@@ -148,12 +152,13 @@ def embedding_relevance(embeddings: Embeddings) -> Relevance:
 
     def relevance(query: str, fragments: Sequence[str]) -> list[float]:
         asked = embeddings.embed_query(query)
-        return [_cosine(asked, vector) for vector in embeddings.embed_documents(list(fragments))]
+        return [cosine(asked, vector) for vector in embeddings.embed_documents(list(fragments))]
 
     return relevance
 
 
-def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
+def cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    """Cosine of two vectors, cut to 0–1; 0 where one is null."""
     norm = (sum(x * x for x in a) * sum(y * y for y in b)) ** 0.5
     return min(1.0, max(0.0, sum(x * y for x, y in zip(a, b, strict=True)) / norm)) if norm else 0.0
 

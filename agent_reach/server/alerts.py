@@ -8,8 +8,10 @@ import threading
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any, Final, Literal
+from urllib.parse import urlencode
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -66,11 +68,13 @@ class Rules(Declaration):
         rules: the lines.
         webhook: gets every alert as JSON by POST.
         log: a file to which every alert is appended as a JSON line.
+        panel: address of the panel; alerts then carry a link to the agent's page at that time.
     """
 
     rules: tuple[Rule, ...] = (Rule(when="band"), Rule(when="breaker", above=0))
     webhook: str = Field(default="", pattern=r"^(https?://.*)?$", repr=False)
     log: Path | None = None
+    panel: str = Field(default="", pattern=r"^(https?://.*)?$")
 
     @classmethod
     def load(cls, path: str | Path) -> Rules:
@@ -187,14 +191,17 @@ class Alerts:
 
     def _tell(self, alert: Alert) -> None:
         log.warning("%s: %s", alert.state, alert.text)
+        record = asdict(alert)
+        if self.rules.panel:
+            record["link"] = f"{self.rules.panel.rstrip('/')}/?{urlencode({'agent': alert.agent, 'until': ceil(alert.at)})}"
         if self.rules.log is not None:
             try:
                 with self.rules.log.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(alert), ensure_ascii=False) + "\n")
+                    file.write(json.dumps(record, ensure_ascii=False) + "\n")
             except OSError as error:
                 log.warning("cannot append to %s: %s", self.rules.log, error.strerror)
         if self.rules.webhook:
-            threading.Thread(target=_post, args=(self.rules.webhook, asdict(alert)), daemon=True).start()
+            threading.Thread(target=_post, args=(self.rules.webhook, record), daemon=True).start()
 
 
 def _post(url: str, alert: dict[str, Any]) -> None:

@@ -1,12 +1,14 @@
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from agent_reach.contracts import Routes
 from agent_reach.errors import ContractError
 from agent_reach.server.alerts import Alerts, Rule, Rules
+from agent_reach.server.panel.filters import Filters
 
 
 def sums(tool=1.0, needs=100, calls=100, empty=0):
@@ -61,6 +63,17 @@ def test_an_alert_is_told_once_and_once_more_when_it_is_over(tmp_path):
     told = [json.loads(line) for line in log.read_text().splitlines()]
     assert [alert["state"] for alert in told] == ["firing", "over"]
     assert told[0]["text"] == "a: ReachScore 0.10 (broken) over 10 min"
+
+
+def test_an_alert_links_to_the_page_of_its_agent_when_the_panel_has_an_address(tmp_path):
+    log = tmp_path / "alerts.jsonl"
+    watched = alerts(Rule(when="band"), log=log, panel="https://reach.example.com/")
+    watched.check({10: {"a b": sums(0)}}, {10: {}}, {10: {}}, 1_800_000_000.5)
+    told = json.loads(log.read_text())
+    link = urlsplit(told["link"])
+    filters = Filters.of(dict(parse_qsl(link.query)))
+    assert (link.netloc, link.path, filters.agent) == ("reach.example.com", "/", "a b")
+    assert told["at"] <= float(filters.until) < told["at"] + 1
 
 
 def test_a_webhook_gets_the_alert_as_json():

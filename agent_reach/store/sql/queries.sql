@@ -24,7 +24,7 @@ ORDER BY together, agent;
 SELECT toUnixTimestamp(toStartOfInterval(minute, toIntervalSecond({bucket: UInt32}))) AS at, agent,
     sum(needs) AS needs, sum(tool_sum) AS tool_sum, sum(retrievals) AS retrievals, sum(knowledge_sum) AS knowledge_sum,
     sum(recall_sum) AS recall_sum, sum(hit_sum) AS hit_sum, sum(handoffs) AS handoffs, sum(complete) AS complete,
-    sum(calls) AS calls, sum(empty) AS empty, sum(failed) AS failed, groupUniqArray(100)(reach_minutes.version) AS versions
+    sum(calls) AS calls, sum(empty) AS empty, sum(failed) AS failed, groupUniqArray(100)(version) AS versions
 FROM agent_reach.reach_minutes FINAL
 WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})

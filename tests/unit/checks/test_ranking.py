@@ -48,6 +48,18 @@ def test_both_tools_of_a_request_of_two_clauses_come_first() -> None:
     assert set(Ranker(TOOLS).rank(asked)[:2]) == {"WeatherTool", "HousePurchasingTool"}
 
 
+@pytest.mark.parametrize(
+    ("request_", "parts"),
+    [
+        ("Is my parcel here, and will the weather forecast be fine?", 2),
+        ("red, green, blue paint", 1),
+        ("帮我查询订单\uff0c另外看看明天天气\u3002", 2),
+    ],
+)
+def test_a_request_is_parted_where_another_wish_begins(request_: str, parts: int) -> None:
+    assert len(clauses(request_)) == parts
+
+
 def test_an_embedding_is_taken_in_beside_the_words() -> None:
     plain, with_meaning = Ranker(TOOLS).scores("wether"), Ranker(TOOLS, _Letters()).scores("wether")
     assert plain["WeatherTool"] == 0 < with_meaning["WeatherTool"]

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from agent_reach.checks import Embeddings, Relevance, embedding_relevance, lexical_relevance
+from agent_reach.checks import (
+    Citation,
+    Embeddings,
+    Fragment,
+    Relevance,
+    citations,
+    embedding_citations,
+    embedding_relevance,
+    lexical_relevance,
+)
 from agent_reach.contracts import Compensation, HandoffContract, Routes
 from agent_reach.contracts.load import contract_error
 from agent_reach.errors import ContractError
@@ -47,6 +56,8 @@ class Reach:
         redact: further regular expressions or functions (text to text) that take things out of payloads.
         relevance: judges retrieved fragments: a function, or any LangChain `Embeddings`; a fast lexical one by default.
         calibrated: its numbers are probabilities, so that fragments below the cut may be dropped.
+        citation: says which fragments of the context a reply cites: a function, or any LangChain `Embeddings`; by default what
+            both say alone: names, numbers, rare phrases.
         max_sessions, idle_seconds: bounds of what is kept in memory.
 
     Raises:
@@ -67,6 +78,7 @@ class Reach:
         redact: Iterable[str | Callable[[str], str]] = (),
         relevance: Relevance | Embeddings | None = None,
         calibrated: bool = False,
+        citation: Citation | Embeddings | None = None,
         max_sessions: int = 10_000,
         idle_seconds: float = 3_600.0,
     ) -> None:
@@ -86,7 +98,8 @@ class Reach:
             max_sessions=max_sessions, idle_seconds=idle_seconds, store=self._stored,
         )  # fmt: skip
         self._telemetry = Telemetry(tracer_provider=tracer_provider, meter_provider=meter_provider, otlp=otlp, notes=self.notes)
-        self._evaluator.add_sink(Metrics(self._telemetry.meter, self.notes))
+        metrics = Metrics(self._telemetry.meter, self.notes)
+        self._evaluator.add_sink(metrics)
         self._lines = EventLines(store) if store is not None else None
         if self._lines is not None:
             self._evaluator.add_sink(self._lines)
@@ -101,8 +114,11 @@ class Reach:
             clock=time.time_ns,
             relevance=_relevance(relevance),
             calibrated=calibrated,
+            citation=_citation(citation),
             store_ledger=None if sessions is None else lambda task: BaseStoreLedger(sessions, task),
         )
+        breakers = self.runtime.breakers
+        metrics.watch_breakers(lambda: breakers.states(time.monotonic()))
         self._tracker: ReachTracker | None = None
         _live.add(self)
 
@@ -265,6 +281,16 @@ class ReachSession:
         """Values that may be supplied to a handoff that lacks them."""
         self._state.facts.update(facts)
 
+    def context(self, *fragments: str, source: str = "prompt", group: str = "") -> None:
+        """Fragments that your prompt brings into the model's context: whether replies cite them is counted from now on.
+
+        Args:
+            *fragments: as they stand in the prompt.
+            source: name under which they are counted.
+            group: what kind of knowledge they are, such as `customer tier`.
+        """
+        self._state.context.extend(Fragment(text, source, group) for text in fragments if text)
+
 
 def _routes(value: Any) -> Routes:
     if value is None:
@@ -299,6 +325,17 @@ def _relevance(value: Any) -> Relevance:
         made: Relevance = value
         return made
     raise ContractError("relevance", "a function from (query, fragments) to numbers, or LangChain Embeddings", value)
+
+
+def _citation(value: Any) -> Citation:
+    if value is None:
+        return citations
+    if hasattr(value, "embed_query") and hasattr(value, "embed_documents"):
+        return embedding_citations(value)
+    if callable(value):
+        made: Citation = value
+        return made
+    raise ContractError("citation", "a function from (fragments, reply, said) to booleans, or LangChain Embeddings", value)
 
 
 def provide_default_runtime() -> None:

@@ -8,7 +8,6 @@ from agent_reach.checks.relevance import (
     Embeddings,
     Knowledge,
     Relevance,
-    cited,
     embedding_relevance,
     knowledge_counts,
     lexical_relevance,
@@ -16,16 +15,20 @@ from agent_reach.checks.relevance import (
 from agent_reach.checks.replies import asks_user, is_step_limit
 from agent_reach.checks.results import finding_of_result
 from agent_reach.checks.routing import routing_of_call
+from agent_reach.checks.utilisation import Citation, Fragment, citations, embedding_citations, placed, utilised
 
 __all__ = [
     "OK",
+    "Citation",
     "Embeddings",
     "Finding",
+    "Fragment",
     "Knowledge",
     "Relevance",
     "Said",
     "asks_user",
-    "cited",
+    "citations",
+    "embedding_citations",
     "embedding_relevance",
     "failed",
     "find_parameter",
@@ -36,5 +39,7 @@ __all__ = [
     "knowledge_counts",
     "lexical_relevance",
     "missing_from_handoff",
+    "placed",
     "routing_of_call",
+    "utilised",
 ]

@@ -176,12 +176,3 @@ def knowledge_counts(
     """
     needed = [r >= cut if label is None else label for r, label in zip(relevances, labels, strict=True)]
     return Knowledge(len(needed), sum(needed), ideal), needed
-
-
-def cited(fragments: Sequence[str], reply: str) -> int:
-    """Fragments that a reply cites: it shares a number or identifier, or three rarer terms, that no other fragment holds."""
-    said = set(tokens(reply))
-    held = [set(tokens(fragment)) for fragment in fragments]
-    shared = Counter(term for h in held for term in h)
-    own = [{t for t in h if shared[t] == 1} & said for h in held]
-    return sum(len(o) >= 3 or any(any(sign.isdigit() for sign in t) for t in o) for o in own)

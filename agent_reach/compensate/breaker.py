@@ -55,6 +55,10 @@ class Breakers:
             if state.failures >= policy.breaker_failures:
                 state.open_until = now + policy.breaker_pause
 
+    def states(self, now: float) -> dict[str, bool]:
+        """Whether the breaker of each tool that ever failed is open."""
+        return {tool: state.open_until > now for tool, state in list(self._states.items())}
+
     def open(self, now: float) -> dict[str, float]:
         """Seconds until each open breaker lets one call try again."""
         return {tool: s.open_until - now for tool, s in list(self._states.items()) if s.open_until > now}

@@ -69,10 +69,12 @@ class Source(Declaration):
     Attributes:
         ideal: fragments that a query should bring.
         label: key in a fragment's metadata that says whether it is needed.
+        group: key in a fragment's metadata by whose value context utilisation is counted, such as `kind`.
     """
 
     ideal: int = Field(default=3, ge=0)
     label: str = ""
+    group: str = ""
 
 
 class Routes(Declaration):

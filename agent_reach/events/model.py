@@ -243,7 +243,9 @@ class Turn(Event):
         band: of the score.
         guessed: a unit closed with a final answer while a need was not reached.
         abnormal: a link of the unit was not fully reached.
-        used: admitted fragments that the reply cites; -1 when it was not looked at.
+        context_sources, context_groups: of the fragments that stood in the context, in their order; empty unless the
+            turn was answered.
+        context_cited: for each of them `1` when the reply cites it, else `0`.
         user, reply: payload.
     """
 
@@ -255,7 +257,9 @@ class Turn(Event):
     band: Band = attribute("agent_reach.band")
     guessed: bool = attribute("agent_reach.guessed", False)
     abnormal: bool = attribute("agent_reach.abnormal", False)
-    used: int = attribute("agent_reach.knowledge.used", -1)
+    context_sources: tuple[str, ...] = attribute("agent_reach.context.sources", ())
+    context_groups: tuple[str, ...] = attribute("agent_reach.context.groups", ())
+    context_cited: tuple[str, ...] = attribute("agent_reach.context.cited", ())
     user: str = attribute("agent_reach.turn.user")
     reply: str = attribute("agent_reach.turn.reply")
 

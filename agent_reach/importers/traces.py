@@ -8,14 +8,16 @@ from typing import Any, Final
 
 from agent_reach.checks import (
     Finding,
+    Fragment,
     asks_user,
-    cited,
+    citations,
     failed,
     finding_of_result,
     fingerprint,
     is_step_limit,
     lexical_relevance,
     routing_of_call,
+    utilised,
 )
 from agent_reach.checks.failures import cause_of_text
 from agent_reach.checks.relevance import knowledge_counts
@@ -66,10 +68,10 @@ class _Trace:
         self._root, self._root_seen = next((p for p in roots if p[1].kind == "agent"), roots[0] if roots else pairs[0])
         self._asked = [m for _, seen in pairs for m in seen.asked if m.role == "user"]
         self._agent = self._root_seen.agent or next((seen.agent for _, seen in pairs if seen.agent), "") or "agent"
-        text = self._asked[-1].text if self._asked else ""
+        text = self._said = self._asked[-1].text if self._asked else ""
         self._ref: TurnRef = session.begin_turn(self._routes.classify(text) if text else None)
         self._trace_id, self._turn_id = self._root.trace, _id(self._root.trace, "turn")
-        self._fragments: list[str] = []
+        self._fragments: list[Fragment] = []
 
     def events(self) -> Iterator[Event]:
         """In the order in which they ended."""
@@ -184,8 +186,8 @@ class _Trace:
         documents = seen.documents or ()
         relevances = lexical_relevance(seen.query, documents)
         labels: list[bool | None] = [None] * len(documents)
-        counts, needed = knowledge_counts(relevances, labels=labels, cut=self._routes.thresholds.relevance, ideal=1)
-        self._fragments += [text for text, kept in zip(documents, needed, strict=True) if kept]
+        counts, _ = knowledge_counts(relevances, labels=labels, cut=self._routes.thresholds.relevance, ideal=1)
+        self._fragments += [Fragment(text, seen.name) for text in documents]
         parent = self._by_id.get(span.parent)
         finding = failed(cause_of_text(seen.error)) if seen.error else Finding("ok" if documents else "empty_alias")
         return Retrieval(
@@ -219,8 +221,11 @@ class _Trace:
             id=self._turn_id,
             status=status,  # type: ignore[arg-type]
             outcome=outcome,
-            used=cited(self._fragments, reply) if self._fragments and reply else -1,
+            **(self._utilised(reply) if outcome == "answered" and reply and self._fragments else {}),
         )
+
+    def _utilised(self, reply: str) -> dict[str, Any]:
+        return utilised(self._fragments, citations([fragment.text for fragment in self._fragments], reply, self._said))
 
     def _where(self, span: ForeignSpan, seen: Seen, latency: int) -> dict[str, Any]:
         return {

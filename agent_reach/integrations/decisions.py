@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from agent_reach.checks import placed
 from agent_reach.events import Decision
 from agent_reach.integrations.translate import prompt_hash, text_of
 
@@ -44,6 +45,9 @@ def record_decision(
     turn.offered[agent] = names
     usage = message.usage_metadata
     texts = [text_of(m) for m in sent]
+    context = placed([*turn.session.context, *turn.fragments], texts)
+    turn.context = context or turn.context
+    turn.decided = True
     this_turn = next((i for i in range(len(sent) - 1, -1, -1) if isinstance(sent[i], HumanMessage)), 0)
     event = Decision(
         **turn.where(),
@@ -58,7 +62,7 @@ def record_decision(
         prompt_hash=prompt_hash(sent),
         history_tokens=_estimate(texts[:this_turn]),
         context_tokens=usage["input_tokens"] if usage else _estimate(texts),
-        fragments=_fragments_in(turn.fragments, texts),
+        fragments=len(context),
         estimated=usage is None,
     )
     runtime.annotate(event, turn.handle)
@@ -71,7 +75,3 @@ def _estimate(texts: Iterable[str]) -> int:
         wide = 0 if text.isascii() else sum(sign > "\u2e7f" for sign in text)
         total += wide + (len(text) - wide + 3) // 4
     return total
-
-
-def _fragments_in(fragments: Sequence[str], texts: Sequence[str]) -> int:
-    return sum(any(fragment[:200] in text for text in texts) for fragment in fragments) if fragments else 0

@@ -11,7 +11,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables.config import var_child_runnable_config
 from pydantic import ConfigDict
 
-from agent_reach.checks import Finding, knowledge_counts
+from agent_reach.checks import Finding, Fragment, knowledge_counts
 from agent_reach.contracts import Source
 from agent_reach.events import Retrieval
 from agent_reach.integrations.capture import clean
@@ -48,6 +48,11 @@ def judge_fragments(runtime: Runtime, source: str, query: str, documents: Sequen
 def _label(document: Any, key: str) -> bool | None:
     value = (getattr(document, "metadata", None) or {}).get(key) if key else None
     return bool(value) if value is not None else None
+
+
+def _text_of(document: Any, key: str) -> str:
+    value = (getattr(document, "metadata", None) or {}).get(key) if key else None
+    return clean(str(value)) if value is not None else ""
 
 
 def record_retrieval(
@@ -90,7 +95,9 @@ def record_retrieval(
         query=runtime.payload(query),
         fragments=runtime.payload([str(getattr(d, "page_content", "")) for d in documents]) if documents else "",
     )
-    turn.keep_fragments([d.page_content for d, n in zip(documents, needed, strict=True) if n or not dropped])
+    group = (runtime.routes.knowledge.get(source) or Source()).group
+    entered = [d for d, n in zip(documents, needed, strict=True) if n or not dropped]
+    turn.keep_fragments([Fragment(d.page_content, source, _text_of(d, group)) for d in entered])
     runtime.publish(event, handle)
     return needed
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from langchain_core.tools import BaseTool
 
-from agent_reach.checks import Relevance, lexical_relevance
+from agent_reach.checks import Citation, Fragment, Relevance, citations, lexical_relevance, utilised
 from agent_reach.compensate import Breakers, Snapshots
 from agent_reach.contracts import Alternate, Compensation, HandoffContract, Routes, ToolContract
 from agent_reach.events import Event, UnitClosed, unit_attributes
@@ -41,6 +41,7 @@ class Runtime:
         notes: counts faults of the observer.
         capture: payload policy.
         relevance: judges fragments; `calibrated` says whether its numbers are probabilities.
+        citation: says which fragments a reply cites.
         clock: nanoseconds since 1970.
         store_ledger: makes a ledger of the session store, if there is one.
     """
@@ -59,12 +60,13 @@ class Runtime:
         clock: Callable[[], int],
         relevance: Relevance = lexical_relevance,
         calibrated: bool = False,
+        citation: Citation = citations,
         store_ledger: Callable[[str], BaseStoreLedger] | None = None,
     ) -> None:
         self.routes, self.policy = routes, policy
         self.evaluator, self.tracing, self.notes, self.capture = evaluator, tracing, notes, capture
         self.clock = clock
-        self.relevance, self.calibrated = relevance, calibrated
+        self.relevance, self.calibrated, self.citation = relevance, calibrated, citation
         self.store_ledger = store_ledger
         self.breakers, self.snapshots = Breakers(), Snapshots()
         self.current: ContextVar[CallRecord | None] = ContextVar("agent_reach_call", default=None)
@@ -114,6 +116,17 @@ class Runtime:
     def is_slow(self, tool: str, contract: ToolContract, latency: int, *, disturbed: bool) -> bool:
         """Over three times the tool's baseline: declared, else the median of its undisturbed attempts."""
         return self._baselines.is_slow(tool, contract, latency, disturbed=disturbed)
+
+    def utilised(self, context: Sequence[Fragment], reply: str, said: str) -> dict[str, Any]:
+        """Which fragments of the context a reply cites, as fields of its turn; none when the user's function raises."""
+        try:
+            cited = [bool(each) for each in self.citation([fragment.text for fragment in context], reply, said)]
+            if len(cited) != len(context):
+                raise ValueError(f"expected {len(context)} answers, found {len(cited)}")
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            self.notes.add("citation", "the citation function raised; the turn's context is not counted", error)
+            return {}
+        return utilised(context, cited)
 
     def payload(self, value: Any) -> str:
         """The content as it may be kept; `""` when capture is off or a redactor raises."""

@@ -9,7 +9,7 @@ from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from agent_reach.checks import asks_user, cited, is_step_limit
+from agent_reach.checks import Fragment, asks_user, is_step_limit
 from agent_reach.events import Turn, TurnOutcome
 from agent_reach.integrations.capture import clean
 from agent_reach.integrations.tracing import Handle
@@ -43,13 +43,16 @@ class OpenTurn:
         published: keys of the calls that were counted.
         human_step: the graph's step in which a human node runs.
         handing_over: receivers of handoffs that have not started yet.
-        fragments: texts of retrieved fragments that entered the context.
+        fragments: that were retrieved and may have entered the context.
+        context: those of the session and the turn that stood in a model's input, in their order.
+        decided: a model's input was seen.
         count: calls that were opened in it.
         reply: the newest final text of a model, `calls` whether it asked for tools instead.
     """
 
     __slots__ = (
-        "agent", "asked", "calls", "count", "deferred", "fragments", "handing_over", "handle", "human_step", "offered",
+        "agent", "asked", "calls", "context", "count", "decided", "deferred", "fragments", "handing_over", "handle",
+        "human_step", "offered",
         "paused", "published", "ref", "reply", "returned_directly", "root", "runs", "session", "started", "supply_asked", "user",
         "users",
     )  # fmt: skip
@@ -59,7 +62,7 @@ class OpenTurn:
     ) -> None:
         self.session, self.ref, self.agent, self.handle = session, ref, agent, handle
         self.started, self.user, self.root = started, user, root
-        self.paused = self.calls = self.returned_directly = False
+        self.paused = self.calls = self.returned_directly = self.decided = False
         self.reply = ""
         self.users = self.count = 0
         self.human_step: int | None = None
@@ -70,11 +73,12 @@ class OpenTurn:
         self.published: set[Any] = set()
         self.handing_over: set[str] = set()
         self.supply_asked: set[str] = set()
-        self.fragments: list[str] = []
+        self.fragments: list[Fragment] = []
+        self.context: list[Fragment] = []
 
-    def keep_fragments(self, texts: list[str]) -> None:
+    def keep_fragments(self, fragments: list[Fragment]) -> None:
         """Remember what entered the context, the newest first to go last."""
-        self.fragments = (self.fragments + texts)[-_FRAGMENTS_KEPT:]
+        self.fragments = (self.fragments + fragments)[-_FRAGMENTS_KEPT:]
 
     def flush(self) -> None:
         """Count the failed calls that nothing continued."""
@@ -242,7 +246,7 @@ class Turns:
         turn.flush()
         runtime = self._runtime
         now = runtime.clock()
-        answered = outcome == "answered" and turn.fragments and turn.reply
+        context = turn.context if turn.decided else turn.fragments
         event = Turn(
             **turn.where(),
             time=turn.started,
@@ -251,7 +255,7 @@ class Turns:
             agent=turn.agent,
             status="fail" if failed else "cancelled" if outcome == "abandoned" else "ok",
             outcome=outcome,
-            used=cited(turn.fragments, turn.reply) if answered else -1,
+            **(runtime.utilised(context, turn.reply, turn.user) if outcome == "answered" and context and turn.reply else {}),
             user=runtime.payload(turn.user),
             reply=runtime.payload(turn.reply),
         )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from typing import Any, NamedTuple
 
+from agent_reach.checks import Fragment
 from agent_reach.contracts import Routes
 from agent_reach.events import Band, Event, Handoff, Retrieval, ToolCall, Turn, UnitClosed
 from agent_reach.scores import OpenUnit, ReachScore, Tally, band_of, reach_score
 from agent_reach.scores.reach import tool_reach
 from agent_reach.scores.unit import Reason
 
+_FRAGMENTS_KEPT = 200
 _COUNTED = (ToolCall, Retrieval, Handoff, Turn)
 
 
@@ -36,6 +39,7 @@ class Session:
         paused: the turn that waits for a person.
         stored: what a store holds of it is known, so that saving loses nothing.
         facts: values that compensation may supply to an incomplete handoff.
+        context: fragments that the user declared to stand in the prompts of the session.
     """
 
     def __init__(self, id: str, routes: Routes) -> None:
@@ -49,6 +53,7 @@ class Session:
         self.paused: TurnRef | None = None
         self.bands: dict[str, Band] = {}
         self.facts: dict[str, Any] = {}
+        self.context: deque[Fragment] = deque(maxlen=_FRAGMENTS_KEPT)
         self.cost = 0.0
         self.seen = 0.0
         self.stored = True

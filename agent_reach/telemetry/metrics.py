@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
@@ -27,7 +27,7 @@ class Metrics:
     def __init__(self, meter: Meter, notes: Notes) -> None:
         self._counts: dict[str, dict[_Row, int]] = {}
         self._durations: deque[tuple[float, str]] = deque()
-        self._notes = notes
+        self._notes, self._meter = notes, meter
         self._lock = threading.Lock()
         for name, unit, text in (
             (semconv.METRIC_NEEDS, "{need}", "Needs (tool), retrievals (knowledge) and handoffs (task) that settled"),
@@ -40,6 +40,14 @@ class Metrics:
             meter.create_observable_counter(name, [self._reader(name)], unit, text)
         meter.create_observable_counter(semconv.METRIC_DROPPED, [self._read_notes], "{fault}", "Faults of the observer")
         self._duration = meter.create_histogram(semconv.METRIC_TOOL_DURATION, "s", "Duration of tool calls")
+
+    def watch_breakers(self, read: Callable[[], Mapping[str, bool]]) -> None:
+        """Tell which circuit breakers are open, by tool, whenever the SDK collects."""
+
+        def observe(_options: CallbackOptions) -> Iterable[Observation]:
+            return [Observation(int(is_open), {semconv.GEN_AI_TOOL_NAME: tool}) for tool, is_open in read().items()]
+
+        self._meter.create_observable_gauge(semconv.METRIC_BREAKER, [observe], "{breaker}", "1 while a tool's breaker is open")
 
     def _reader(self, name: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
         def read(_options: CallbackOptions) -> Iterable[Observation]:

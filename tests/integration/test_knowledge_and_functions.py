@@ -6,7 +6,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import create_retriever_tool
 
-from agent_reach import Compensation, track_reach
+from agent_reach import Compensation, ContractError, Reach, track_reach
 from agent_reach.events import Retrieval, ToolCall, Turn
 from tests.integration.agents import ask, graph, run, tool_texts, user
 
@@ -37,7 +37,52 @@ async def test_a_retriever_used_as_a_tool_counts_once_as_a_call_and_once_as_a_re
     assert (retrieval.source, retrieval.retrieved, retrieval.relevant, retrieval.ideal) == ("Index", 3, 1, 1)
     assert retrieval.parent == call.id
     assert session.score.knowledge == pytest.approx(0.5 + 0.5 / 3)
-    assert seen.of(Turn)[0].used == 1
+    [turn] = seen.of(Turn)
+    assert (turn.context_sources, turn.context_cited) == (("Index",) * 3, ("1", "0", "0"))
+
+
+def test_fragments_count_in_the_order_of_the_models_input_by_their_declared_label(observed):
+    class Labelled(Index):
+        def _get_relevant_documents(self, query, *, run_manager):
+            return [
+                Document(page_content=text, metadata={"kind": kind})
+                for text, kind in zip(TEXTS, ["rule", "place", ""], strict=True)
+            ]
+
+    seen = observed({"knowledge": {"Index": {"group": "kind"}}})
+    search = create_retriever_tool(Labelled(name="Index"), "search", "Search.")
+    app = graph(
+        seen.reach.tool_node([search]), [ask(("search", {"query": "warranty of headsets"})), "24 months; and VIP line 4711"]
+    )
+    with seen.reach.session("s") as session:
+        session.context("VIP customers call 4711.", "Nobody reads this.", source="system", group="tier")
+        app.invoke(
+            {"messages": [("system", "VIP customers call 4711."), ("user", "warranty?")]}, {"callbacks": [seen.reach.tracker]}
+        )
+    [turn] = seen.of(Turn)
+    assert turn.context_sources == ("system", "Index", "Index", "Index")
+    assert turn.context_groups == ("tier", "rule", "place", "")
+    assert turn.context_cited == ("1", "1", "0", "0")
+
+
+def test_another_judge_of_citations_is_asked_and_may_raise(observed):
+    def judge(fragments, reply, said):
+        assert (reply, said) == ("24 months of warranty for headsets", "hi")
+        return [text.startswith("Tea") for text in fragments]
+
+    def broken(fragments, reply, said):
+        raise RuntimeError("no model")
+
+    for citation, cited in ((judge, ("0", "0", "1")), (broken, ())):
+        seen = observed(citation=citation)
+        agent(seen, Index()).invoke(user(), {"callbacks": [seen.reach.tracker]})
+        assert seen.of(Turn)[0].context_cited == cited
+        assert seen.reach.notes.counts["citation"] == (not cited)
+
+
+def test_a_citation_judge_that_is_none_is_refused():
+    with pytest.raises(ContractError, match="citation"):
+        Reach(citation="model")
 
 
 @MODES

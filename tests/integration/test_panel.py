@@ -21,7 +21,7 @@ VIEWS = {
     "/sessions": "Sessions",
     "/session/observing-11": "Where it broke",
     "/intents": "Needed tool by intent",
-    "/knowledge": "Recall and semantic hit over time",
+    "/knowledge": "Recall, semantic hit and context utilisation over time",
     "/compensation": "The ladder",
     "/evaluations": "Evaluations",
 }

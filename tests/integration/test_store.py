@@ -5,6 +5,7 @@ import shutil
 import time
 from collections import defaultdict
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from agent_reach.errors import StoreError, UnreadableSegment
 from agent_reach.events import Handoff, Retrieval, ToolCall, Turn, UnitClosed
 from agent_reach.scores import Tally
 from agent_reach.scores.reach import reach_score
+from agent_reach.scores.utilisation import Place, Utilisation
 from agent_reach.server.figures import figures_of
 from agent_reach.store import open_store
 from agent_reach.store.spool import varint
@@ -22,7 +24,7 @@ from tests.integration.serving import clickhouse_front
 from tests.streams import live, random_stream
 
 NOW = int(time.time()) // 60 * 60 * 10**9
-REFRESH = ("refresh_agents", "refresh_tools", "refresh_sources")
+REFRESH = ("refresh_agents", "refresh_tools", "refresh_sources", "refresh_context")
 EVERYTHING = {"from": NOW / 1e9 - 86_400, "to": NOW / 1e9 + 86_400, "agent": "", "intent": "", "version": ""}
 
 
@@ -200,9 +202,7 @@ def test_every_query_of_the_panel_runs_on_an_empty_store(store):
 def test_the_verdicts_of_retrievals_and_handoffs_reach_their_rows(store, tmp_path):
     where = {"session": "s", "agent": "a", "trace": "c" * 32}
     events = [
-        Retrieval(
-            **where, id="1" * 16, time=NOW, source="faq", retrieved=4, relevant=1, admitted=1, ideal=2, relevances=("0.9", "0.1")
-        ),
+        Retrieval(**where, id="1" * 16, time=NOW, source="faq", retrieved=4, relevant=1, admitted=1, ideal=2),
         Handoff(**where, id="2" * 16, time=NOW + 1, sender="a", receiver="b", missing=("order_id",)),
         UnitClosed(**where, id="3" * 16, time=NOW + 2, needs=2, reached=1, first_reached=0, taken=1, guessed=True),
     ]
@@ -210,10 +210,47 @@ def test_the_verdicts_of_retrievals_and_handoffs_reach_their_rows(store, tmp_pat
     refresh(store)
     source = store.select("sources", **EVERYTHING)[0]
     assert (source["retrieved"], source["admitted"], source["recall"], source["hit"]) == (4, 1, 0.5, 0.25)
-    assert [(row["position"], row["relevance"]) for row in store.select("positions", **EVERYTHING)] == [(1, 0.9), (2, 0.1)]
     failures = store.select("failures", **EVERYTHING, limit=9, verdict="")
     assert {(row["kind"], row["missing"]) for row in failures} == {("handoff", '["order_id"]'), ("retrieval", "")}
     assert store.select("sessions", sessions=["s"])[0]["tool"] == pytest.approx(0.3)
+
+
+def test_context_utilisation_by_place_is_what_the_pure_function_counts(store, tmp_path):
+    where = {"session": "s", "agent": "a", "trace": "c" * 32}
+    turns = [
+        Turn(
+            **where,
+            id=f"{n + 1:016x}",
+            time=NOW + n,
+            context_sources=tuple("ab"[i % 2] for i in range(n)),
+            context_groups=tuple("stock" if i % 3 else "" for i in range(n)) if n % 2 else (),
+            context_cited=tuple("1" if (i + n) % 3 == 0 else "0" for i in range(n)),
+        )
+        for n in range(12)
+    ]
+    store.write_segment(segment(tmp_path, turns))
+    refresh(store)
+    expected, found = Utilisation(), Utilisation()
+    for turn in turns:
+        expected.observe(turn)
+    for row in store.select("utilisation", **EVERYTHING, bucket=60):
+        found.add(Place("", row["label"], row["fifth"]), row["n"], row["cited"])
+    assert found.by("fifth") == expected.by("fifth")
+    assert found.by("label") == expected.by("label")
+    sources = {row["source"]: (row["cited"], row["injected"]) for row in store.select("sources", **EVERYTHING)}
+    assert sources == {source: (rate.hits, rate.n) for source, rate in expected.by("source").items()}
+
+
+def test_the_newest_word_of_each_process_tells_whether_a_breaker_is_open(store):
+    rows = [("p1", "pay", 0.0, 1.0), ("p1", "pay", 5.0, 0.0), ("p2", "pay", 3.0, 1.0), ("p1", "find", 1.0, 0.0)]
+    counters = [
+        {"time": f"2026-01-01 00:00:{int(at):02d}", "service": "desk", "instance": instance, "name": "agent_reach.breaker.open",
+         "attributes": {"gen_ai.tool.name": tool}, "value": value}
+        for instance, tool, at, value in rows
+    ]  # fmt: skip
+    store.insert("reach_counters", counters)
+    found = store.select("breakers", since=datetime(2026, 1, 1, tzinfo=UTC).timestamp())
+    assert [(row["tool"], row["open"], row["processes"]) for row in found] == [("pay", 1, 2), ("find", 0, 1)]
 
 
 def test_an_unknown_query_and_a_missing_parameter_say_so(store):

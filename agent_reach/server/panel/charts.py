@@ -45,7 +45,7 @@ def curve(
     points: Iterable[tuple[float, float | None, int]],
     window: tuple[float, float],
     bucket: int,
-    thresholds: Thresholds,
+    thresholds: Thresholds | None = None,
     marks: Iterable[tuple[float, str]] = (),
     mean: float | None = None,
 ) -> Curve:
@@ -55,7 +55,7 @@ def curve(
         points: (second, value, n), in order; a None is a gap, and so is a bucket without a point.
         window: begin and end in seconds.
         bucket: seconds between points.
-        thresholds: drawn as lines.
+        thresholds: drawn as lines where the figure has any.
         marks: (second, text).
         mean: over the whole range.
     """
@@ -71,7 +71,8 @@ def curve(
         runs[-1].append(f"{x:.1f},{y:.1f}")
         dots.append((round(x, 1), round(y, 1), f"{clock(at)} UTC  {value:.3f}  n={n}"))
         before = at
-    lines = [(round(_y(v), 1), f"{v:g}") for v in (thresholds.healthy, thresholds.degraded)]
+    limits = (thresholds.healthy, thresholds.degraded) if thresholds else ()
+    lines = [(round(_y(v), 1), f"{v:g}") for v in limits]
     shown = [(round(min(_x(at, window), WIDTH), 1), text) for at, text in marks if window[0] <= at <= window[1]]
     return Curve([" ".join(run) for run in runs], dots, lines, shown, ticks(window), mean, total)
 

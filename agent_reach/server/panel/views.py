@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from agent_reach.contracts import Routes
+from agent_reach.scores.utilisation import FIFTHS, Place, Utilisation, advice
 from agent_reach.server.figures import added, figures_of
 from agent_reach.server.panel import charts
 from agent_reach.server.panel.filters import Filters
@@ -21,6 +22,7 @@ _RUNGS: Final = ("retries", "reroutes", "snapshots", "humans")
 _EVENTS_SHOWN: Final = 2_000
 _SESSIONS_SHOWN: Final = 100
 _FEW: Final = 30
+_HEARD: Final = 300.0  # seconds within which a process tells its breakers
 _RECENT: Final = (120.0, 900.0)  # seconds
 
 
@@ -189,7 +191,7 @@ class Views:
 
     def knowledge(self, filters: Filters) -> Page:
         """Whether what was retrieved was needed, and used."""
-        found = self._select(filters, curves={"bucket": filters.bucket}, sources={}, positions={}, used={})
+        found = self._select(filters, curves={"bucket": filters.bucket}, sources={}, utilisation={"bucket": filters.bucket})
         window = filters.window(self._clock())
         sums = _by_bucket(found["curves"])
 
@@ -199,19 +201,25 @@ class Views:
             mean = sum(s[key] for _, s in sums) / retrievals if retrievals else None
             return charts.curve(points, window, filters.bucket, self._routes.thresholds, mean=mean)
 
-        curves = {"recall": of("recall_sum"), "semantic hit": of("hit_sum")}
-        admitted = sum(row["admitted"] for row in found["sources"])
+        counts = Utilisation()
+        for row in found["utilisation"]:
+            counts.add(Place("", row["label"], row["fifth"]), row["n"], row["cited"])
+        used = [(at, s["cited"] / s["n"], int(s["n"])) for at, s in _by_bucket(found["utilisation"])]
         return {
-            "curves": curves,
+            "curves": {
+                "recall": of("recall_sum"),
+                "semantic hit": of("hit_sum"),
+                "utilisation": charts.curve(used, window, filters.bucket, mean=counts.overall.value),
+            },
             "sources": found["sources"],
-            "positions": found["positions"],
-            "used": found["used"][0],
-            "admitted": admitted,
+            "positions": [(FIFTHS[fifth - 1], rate) for fifth, rate in counts.by("fifth").items()],
+            "labels": [(label, rate) for label, rate in counts.by("label").items() if label],
+            "advice": advice(counts),
         }
 
     def compensation(self, filters: Filters) -> Page:
         """What was tried, and what it saved."""
-        found = self._select(filters, rungs={}, tools={}, minutes_of_hour={})
+        found = self._select(filters, rungs={}, tools={}, minutes_of_hour={}, breakers={"since": self._clock() - _HEARD})
         by_tool: dict[str, dict[int, int]] = defaultdict(dict)
         for row in found["minutes_of_hour"]:
             by_tool[row["tool"]][row["of_hour"]] = row["failed"]
@@ -219,7 +227,8 @@ class Views:
         rungs = {row["rung"]: row for row in found["rungs"]}
         short = sum(row["calls"] for row in found["rungs"])
         tools = [row for row in found["tools"] if row["first_short"] or row["refused"]]
-        return {"rungs": rungs, "short": short, "tools": tools, "minutes": dict(by_tool), "most": most}
+        minutes = {"minutes": dict(by_tool), "most": most}
+        return {"rungs": rungs, "short": short, "tools": tools, "breakers": found["breakers"], **minutes}
 
 
 def _by_bucket(rows: Iterable[Row]) -> list[tuple[float, Row]]:

@@ -19,7 +19,7 @@ WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS pen
 SELECT
     time, toStartOfMinute(time) AS minute, latency, kind, session, service, agent, intent, version, turn, stored,
     tool, expected, verdict, precise, rung, status, first_status, fail_cause, error_type, attempts,
-    source, retrieved, relevant, admitted, ideal, used,
+    source, retrieved, relevant, admitted, ideal, context_sources, context_groups, context_cited,
 $counts
 FROM reach_events FINAL;
 
@@ -36,7 +36,6 @@ CREATE TABLE IF NOT EXISTS reach_minutes$local $on_cluster (
     `calls` UInt64, `ok` UInt64, `failed` UInt64, `empty` UInt64, `uncounted` UInt64,
     `retries` UInt64, `reroutes` UInt64, `snapshots` UInt64, `humans` UInt64,
     `turns` UInt64,
-    `looked_at` UInt64 COMMENT 'turns whose reply was searched for fragments', `used` UInt64 COMMENT 'fragments cited there',
     `sessions` AggregateFunction(uniqCombined64(12), String),
     `broken` AggregateFunction(uniqCombined64(12), String) COMMENT 'sessions with a link that was not fully reached',
     `taken_at` DateTime64(3)
@@ -90,6 +89,24 @@ ORDER BY (minute, agent, intent, version, source)
 TTL minute + toIntervalDay($ttl_days);
 
 $distributed reach_source_minutes BY cityHash64(agent);
+
+-- Minute snapshots of context utilisation: fragments that stood in the context, and those of them that replies cite.
+CREATE TABLE IF NOT EXISTS reach_context_minutes$local $on_cluster (
+    `minute` DateTime('UTC'),
+    `agent` LowCardinality(String),
+    `intent` LowCardinality(String),
+    `version` LowCardinality(String),
+    `source` LowCardinality(String),
+    `label` LowCardinality(String) COMMENT 'what kind of knowledge it is, as declared',
+    `fifth` UInt8 COMMENT 'where it stood: 1 is the first 20 % of the fragments',
+    `n` UInt64, `cited` UInt64,
+    `taken_at` DateTime64(3)
+) ENGINE = $replacing_minutes
+PARTITION BY toYYYYMM(minute)
+ORDER BY (minute, agent, intent, version, source, label, fifth)
+TTL minute + toIntervalDay($ttl_days);
+
+$distributed reach_context_minutes BY cityHash64(agent);
 
 -- Scores of each session, closed units only.
 CREATE VIEW IF NOT EXISTS reach_sessions $on_cluster AS

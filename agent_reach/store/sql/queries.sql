@@ -161,41 +161,37 @@ GROUP BY rung
 ORDER BY calls DESC;
 
 -- name: sources
--- One row a knowledge source.
-SELECT source, sum(m.n) AS n, sum(m.retrieved) AS retrieved, sum(m.relevant) AS relevant, sum(m.admitted) AS admitted,
-    sum(m.ideal) AS ideal, if(sum(counted) > 0, sum(recall_sum) / sum(counted), NULL) AS recall,
-    if(sum(counted) > 0, sum(hit_sum) / sum(counted), NULL) AS hit, sum(m.failed) AS failed, sum(m.empty) AS empty
-FROM agent_reach.reach_source_minutes AS m FINAL
+-- One row a knowledge source: what it returned, and what of it stood in the context of answered turns and was cited.
+SELECT source, sum(n) AS n, sum(retrieved) AS retrieved, sum(relevant) AS relevant, sum(admitted) AS admitted, sum(ideal) AS ideal,
+    if(sum(counted) > 0, sum(recall_sum) / sum(counted), NULL) AS recall,
+    if(sum(counted) > 0, sum(hit_sum) / sum(counted), NULL) AS hit, sum(failed) AS failed, sum(empty) AS empty,
+    sum(injected) AS injected, sum(cited) AS cited
+FROM (
+    SELECT source, n, retrieved, relevant, admitted, ideal, counted, recall_sum, hit_sum, failed, empty, 0 AS injected, 0 AS cited
+    FROM agent_reach.reach_source_minutes FINAL
+    WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
+        AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+        AND ({version: String} = '' OR version = {version: String})
+    UNION ALL
+    SELECT source, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, m.n, m.cited
+    FROM agent_reach.reach_context_minutes AS m FINAL
+    WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
+        AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+        AND ({version: String} = '' OR version = {version: String}))
+GROUP BY source
+ORDER BY injected - cited DESC, retrieved - admitted DESC
+LIMIT 200;
+
+-- name: utilisation
+-- One row a bucket of {bucket: UInt32} seconds, declared label and fifth of the context: fragments there, and those of them that were cited.
+SELECT toUnixTimestamp(toStartOfInterval(minute, toIntervalSecond({bucket: UInt32}))) AS at, label, fifth,
+    sum(m.n) AS n, sum(m.cited) AS cited
+FROM agent_reach.reach_context_minutes AS m FINAL
 WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
     AND ({version: String} = '' OR version = {version: String})
-GROUP BY source
-ORDER BY retrieved - admitted DESC
-LIMIT 200;
-
--- name: positions
--- How relevant the fragments are, by the position in which their source returned them (the first twenty).
-SELECT position, count() AS n, avg(relevance) AS relevance
-FROM (
-    SELECT arrayJoin(arraySlice(arrayZip(arrayEnumerate(r), r), 1, 20)) AS pair, pair.1 AS position, toFloat64OrZero(pair.2) AS relevance
-    FROM (
-        SELECT JSONExtract(relevances, 'Array(String)') AS r
-        FROM agent_reach.reach_events
-        WHERE kind = 'retrieval' AND relevances != ''
-            AND time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9))
-            AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
-            AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
-            AND ({version: String} = '' OR version = {version: String})))
-GROUP BY position
-ORDER BY position;
-
--- name: used
--- How many admitted fragments the replies cite.
-SELECT sum(looked_at) AS turns, sum(m.used) AS used
-FROM agent_reach.reach_minutes AS m FINAL
-WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
-    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
-    AND ({version: String} = '' OR version = {version: String});
+GROUP BY at, label, fifth
+ORDER BY at, label, fifth;
 
 -- name: dirty
 -- How many rows were stored since {since: Float64}, and when the newest of them was.
@@ -215,7 +211,6 @@ SELECT minute, agent, intent, version,
     sum(retrieval_n), sum(knowledge_sum), sum(recall_sum), sum(hit_sum), sum(handoff_n), sum(complete_n),
     sum(call_n), sum(ok_n), sum(fail_n), sum(empty_n), sum(uncounted_n),
     sum(retry_n), sum(reroute_n), sum(snapshot_n), sum(human_n), sum(turn_n),
-    countIf(turn_n AND used >= 0), sumIf(used, turn_n AND used >= 0),
     uniqCombined64State(12)(session), uniqCombined64StateIf(12)(session, abnormal_n), fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
 FROM agent_reach.reach_counts
 WHERE minute IN (
@@ -252,6 +247,22 @@ WHERE minute IN (
         WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000))) AND kind = 'retrieval'
 GROUP BY minute, agent, intent, version, source;
 
+-- name: refresh_context
+-- The same of context utilisation.
+INSERT INTO agent_reach.reach_context_minutes
+SELECT minute, agent, intent, version, item.1 AS source, item.2 AS label, item.3 AS fifth, count(), countIf(item.4 = '1'),
+    fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
+FROM (
+    SELECT minute, agent, intent, version, JSONExtract(context_cited, 'Array(String)') AS cited,
+        JSONExtract(context_sources, 'Array(String)') AS sources, JSONExtract(context_groups, 'Array(String)') AS labels,
+        arrayJoin(arrayMap(i -> (sources[i], labels[i], toUInt8(intDiv(5 * (i - 1), length(cited)) + 1), cited[i]), arrayEnumerate(cited)))
+            AS item
+    FROM agent_reach.reach_counts
+    WHERE minute IN (
+            SELECT DISTINCT toStartOfMinute(time) FROM agent_reach.reach_events
+            WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000))) AND kind = 'turn' AND context_cited != '')
+GROUP BY minute, agent, intent, version, source, label, fifth;
+
 -- name: settings
 -- Set the weights and thresholds from which views compute scores.
 INSERT INTO agent_reach.reach_settings (tool, knowledge, task, taken_penalty, absent_full, healthy, degraded)
@@ -273,6 +284,17 @@ FROM (
     GROUP BY instance, kind)
 GROUP BY kind
 ORDER BY n DESC;
+
+-- name: breakers
+-- Circuit breakers by tool, as the processes that were heard from since {since: Float64} last said.
+SELECT tool, countIf(newest > 0) AS open, count() AS processes
+FROM (
+    SELECT service, instance, attributes['gen_ai.tool.name'] AS tool, argMax(value, time) AS newest
+    FROM agent_reach.reach_counters
+    WHERE name = 'agent_reach.breaker.open' AND time >= fromUnixTimestamp64Nano(toInt64({since: Float64} * 1e9))
+    GROUP BY service, instance, tool)
+GROUP BY tool
+ORDER BY open DESC, tool;
 
 -- name: foreign_traces
 -- Traces of other instrumentations, stored since {from: Float64}, that ended or fell silent and were not converted; oldest first.

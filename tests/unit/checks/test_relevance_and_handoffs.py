@@ -3,7 +3,6 @@ import pytest
 from agent_reach.checks import (
     Said,
     asks_user,
-    cited,
     embedding_relevance,
     is_step_limit,
     knowledge_counts,
@@ -47,12 +46,6 @@ def test_a_label_comes_before_relevance_and_nan_is_not_relevant():
     counts, needed = knowledge_counts([0.9, 0.1, float("nan")], labels=[False, True, None], cut=0.35, ideal=2)
     assert needed == [False, True, False]
     assert counts == (3, 1, 2)
-
-
-def test_citing_needs_a_number_or_three_terms_of_its_own():
-    fragments = ["Order A-77 is in Lyon.", "The kettle has a copper bottom and a wooden handle.", "Our tea is fine."]
-    assert cited(fragments, "A-77 left; it has a copper bottom with wooden handle.") == 2
-    assert cited(fragments, "Your tea.") == 0
 
 
 CONTRACT = HandoffContract(

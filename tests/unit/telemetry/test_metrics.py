@@ -1,8 +1,27 @@
+import time
+
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from agent_reach import Reach
+from agent_reach.checks import failed
 from agent_reach.events import Handoff, Retrieval, ToolAttempt, ToolCall, Turn
+
+
+def test_a_breaker_tells_whether_it_is_open():
+    reader = InMemoryMetricReader()
+    reach = Reach(meter_provider=MeterProvider([reader]), compensation={"breaker_failures": 2})
+    for tool, failures in (("pay", 2), ("find", 1)):
+        for _ in range(failures):
+            reach.runtime.breakers.record(tool, failed("timeout"), time.monotonic(), reach.runtime.policy)
+    [metric] = [
+        m
+        for r in reader.get_metrics_data().resource_metrics
+        for s in r.scope_metrics
+        for m in s.metrics
+        if m.name == "agent_reach.breaker.open"
+    ]
+    assert {point.attributes["gen_ai.tool.name"]: point.value for point in metric.data.data_points} == {"pay": 1, "find": 0}
 
 
 def test_counters_follow_the_stream_by_agent_link_and_outcome():

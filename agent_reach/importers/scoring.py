@@ -1,113 +1,216 @@
-"""Scores of recorded conversations, whatever their format."""
+"""Scores of recorded conversations, whatever their format, in bounded memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+import os
+import re
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from time import time_ns
+from typing import Any, Final
+from zlib import crc32
 
 from agent_reach.contracts import Routes
-from agent_reach.events import Event, UnitClosed
+from agent_reach.contracts.instructions import Instructions
+from agent_reach.errors import ReachError
+from agent_reach.events import Event, Turn, UnitClosed
 from agent_reach.importers.chat import events_of
-from agent_reach.importers.files import read_conversations
+from agent_reach.importers.events import read_events
+from agent_reach.importers.files import is_event_lines, read_conversations
 from agent_reach.importers.turns import turns_of
 from agent_reach.live import Session
-from agent_reach.scores import Tally, reach_score
+from agent_reach.scores import OpenUnit, Tally, reach_score
 from agent_reach.scores.coverage import Coverage
+from agent_reach.scores.rate import RateTally
+from agent_reach.scores.rate import to_record as rates_record
 from agent_reach.scores.reach import to_record
+from agent_reach.scores.utilisation import Utilisation
 
 Keep = Callable[[Event], None]
+Row = dict[str, Any]
+
+SESSIONS_KEPT: Final = 20_000
+"""Sessions of recorded events that are open at once: one that so many others followed is over."""
+
+WORTH_PROCESSES: Final = 32_000_000
+"""Bytes of a file of events that is scored by several processes."""
+_SESSION: Final = re.compile(r'"session":\s*("(?:[^"\\]|\\.)*")')
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """The tally of one session."""
+class Share:
+    """One of several processes' part of the sessions of a file."""
 
-    session: str
-    file: str
-    tally: Tally
+    number: int = 0
+    of: int = 1
 
-
-def score_conversations(
-    path: str | Path, routes: Routes, *, keep: Keep | None = None, coverage: Coverage | None = None, begun: int = 0
-) -> Iterator[Scored]:
-    """Score each conversation of a file.
-
-    Args:
-        path: the file.
-        routes: expectations; an empty table makes every call a need of its own.
-        keep: is handed every event, for sending on.
-        coverage: counts which instructions were obeyed.
-        begun: time of the first message, nanoseconds.
-
-    Raises:
-        FormatError: names file, record and key.
-    """
-    for conversation in read_conversations(path):
-        session = Session(conversation.id, routes)
-        if coverage is not None:
-            coverage.observe(conversation.id, turns_of(conversation.messages, routes))
-        for event in events_of(session, conversation.messages, begun=begun):
-            if keep is not None:
-                keep(event)
-        yield Scored(conversation.id, conversation.file, session.tally)
+    def takes(self, line: str) -> bool:
+        """An event's line is part of it; what names no session is everyone's, so that a wrong line is met."""
+        found = _SESSION.search(line)
+        return found is None or crc32(found[1].encode()) % self.of == self.number
 
 
-def score_events(
-    read: Callable[[], Iterable[Event]], file: str, routes: Routes | None, *, keep: Keep | None = None
-) -> list[Scored]:
-    """Score recorded events; sessions may be interleaved.
-
-    Without a route table, units count as they closed when recorded, and only those that had not closed are closed here. With
-    one, all units are derived anew.
+class Scoring:
+    """Figures over any number of files.
 
     Args:
-        read: gives the events, twice.
-        file: where they come from.
-        routes: expectations to judge by, instead of those of the recording.
+        routes: expectations; without a table every call is a need of its own, and recorded units count as they were recorded.
+        instructions: of the prompt, checked on recorded conversations.
         keep: is handed every event, for sending on; with a route table the units that it closes instead of the recorded ones.
+
+    Attributes:
+        used: the route table that gives weights and thresholds.
+        total: of all sessions.
+        rates: of routing; None without a route table.
+        coverage: of the instructions; None without them.
+        utilisation: of the context.
     """
-    closed = set() if routes else {(e.session, e.unit) for e in read() if isinstance(e, UnitClosed)}
-    sessions: dict[str, Session] = {}
-    last = 0
-    for event in read():
-        last = max(last, event.time + event.latency)
-        session = sessions.get(event.session)
-        if session is None:
-            session = sessions[event.session] = Session(event.session, routes or Routes())
-        if isinstance(event, UnitClosed) and routes:
-            continue
-        if keep is not None:
-            keep(event)
-        if (event.session, event.unit) in closed:
-            session.tally.add(event)
-            continue
-        _keep_derived(session.observe(event), routes, keep)
-    for session in sessions.values():
-        _keep_derived(session.close_all(last), routes, keep)
-    return [Scored(id, file, session.tally) for id, session in sessions.items()]
+
+    def __init__(self, routes: Routes | None = None, instructions: Instructions | None = None, *, keep: Keep | None = None) -> None:
+        self.routes, self._instructions, self._keep = routes, instructions, keep
+        self.used = routes or Routes()
+        self.total = Tally()
+        self.rates = RateTally(routes) if routes else None
+        self.coverage = Coverage(instructions) if instructions else None
+        self.utilisation = Utilisation()
+
+    def score(self, file: Path, share: Share | None = None) -> Iterator[Row]:
+        """One row a session: its counts and scores.
+
+        Args:
+            file: recorded conversations, or lines of this package's events.
+            share: which sessions; for events only.
+
+        Raises:
+            FormatError: names file, record and key.
+        """
+        if not is_event_lines(file):
+            yield from self._conversations(file)
+            return
+        if self._instructions:
+            raise ReachError(f"{file}: holds events without texts; instructions are checked on recorded conversations")
+        takes = None if share is None or share.of == 1 else share.takes
+        yield from self._events(read_events(file, takes), str(file))
+
+    def score_all(self, files: Sequence[Path], processes: int) -> Iterator[Row]:
+        """The same over several files, large ones of events spread over processes."""
+        for file in files:
+            alone = processes < 2 or self._keep or self._instructions or not is_event_lines(file)
+            yield from self.score(file) if alone or file.stat().st_size < WORTH_PROCESSES else self._spread(file, processes)
+
+    def to_record(self) -> dict[str, Any]:
+        """What is counted beside the scores, as JSON-ready values."""
+        found: dict[str, Any] = {}
+        if self.rates is not None:
+            found["rates"] = rates_record(self.rates)
+        if self.coverage is not None:
+            found["instructions"] = self.coverage.to_record()
+        if self.utilisation.turns:
+            found["utilisation"] = self.utilisation.to_record()
+        return found
+
+    def _conversations(self, file: Path) -> Iterator[Row]:
+        begun = time_ns()
+        for conversation in read_conversations(file):
+            session = Session(conversation.id, self.used)
+            if self.coverage is not None:
+                self.coverage.observe(conversation.id, turns_of(conversation.messages, self.used))
+            for event in events_of(session, conversation.messages, begun=begun):
+                self._count(event)
+            yield self._row(session, conversation.file)
+
+    def _events(self, events: Iterable[Event], file: str) -> Iterator[Row]:
+        sessions: OrderedDict[str, Session] = OrderedDict()
+        new: Callable[[str, Routes], Session] = Session if self.routes else _Recorded
+        last = 0
+        for event in events:
+            last = max(last, event.time + event.latency)
+            session = sessions.get(event.session)
+            if session is None:
+                session = sessions[event.session] = new(event.session, self.used)
+                if len(sessions) > SESSIONS_KEPT:
+                    yield self._end(sessions.popitem(last=False)[1], file, last)
+            else:
+                sessions.move_to_end(event.session)
+            if self.routes and isinstance(event, UnitClosed):
+                continue
+            self._count(event)
+            for unit in session.observe(event):
+                self._count(unit)
+        for session in sessions.values():
+            yield self._end(session, file, last)
+
+    def _end(self, session: Session, file: str, last: int) -> Row:
+        for unit in session.close_all(last):
+            if self.routes:
+                self._count(unit)
+        return self._row(session, file)
+
+    def _count(self, event: Event) -> None:
+        if self.rates is not None:
+            self.rates.observe(event)
+        self.utilisation.observe(event)
+        if self._keep is not None:
+            self._keep(event)
+
+    def _row(self, session: Session, file: str) -> Row:
+        self.total += session.tally
+        return {"session": session.id, "file": file, **figures(session.tally, self.used)}
+
+    def _spread(self, file: Path, processes: int) -> Iterator[Row]:
+        """Each process reads the file and scores its sessions; rows come back through files, so that nobody holds them all."""
+        with tempfile.TemporaryDirectory(prefix="agent-reach-") as folder:
+            parts = [Path(folder) / str(number) for number in range(processes)]
+            work = partial(_score_part, file, self.routes, processes)
+            with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+                for other in pool.map(work, range(processes), parts):
+                    self.total += other.total
+                    self.utilisation += other.utilisation
+                    if self.rates is not None and other.rates is not None:
+                        self.rates += other.rates
+            for part in parts:
+                with part.open(encoding="utf-8") as rows:
+                    yield from map(json.loads, rows)
 
 
-def _keep_derived(closed: Iterable[UnitClosed], routes: Routes | None, keep: Keep | None) -> None:
-    """Units that a route table closes stand in place of those of the recording."""
-    if routes and keep is not None:
-        for unit in closed:
-            keep(unit)
+def _score_part(file: Path, routes: Routes | None, of: int, number: int, out: Path) -> Scoring:
+    scoring = Scoring(routes)
+    with out.open("w", encoding="utf-8") as rows:
+        for row in scoring.score(file, Share(number, of)):
+            rows.write(json.dumps(row) + "\n")
+    return scoring
 
 
-def row(scored: Iterable[Scored], routes: Routes) -> dict[str, Any]:
-    """Counts and scores of any number of sessions together."""
-    tally = Tally()
-    for one in scored:
-        tally = tally + one.tally
+class _Recorded(Session):
+    """Units count as they closed when they were recorded; only those that had not closed are closed at the end."""
+
+    def _close_overdue(self, _event: Event) -> list[UnitClosed]:
+        return []
+
+    def _reason_to_close(self, _unit: OpenUnit, _event: Turn) -> None:
+        return None
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def figures(tally: Tally, routes: Routes) -> Row:
+    """Counts and scores of a tally."""
     calls = tally.calls
-    uncounted = calls["cancelled"] + calls["interrupted"] + calls["handoff"]
     counts = {
         "calls": calls.total(),
         "ok": calls["ok"],
         "failed": calls["fail"],
         "empty": calls["empty_alias"],
-        "uncounted": uncounted,
+        "uncounted": calls["cancelled"] + calls["interrupted"] + calls["handoff"],
     }
     return {**counts, **to_record(reach_score(tally, routes.weights, routes.thresholds))}

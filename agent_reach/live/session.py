@@ -92,7 +92,7 @@ class Session:
             if unit is None:
                 unit = self.open[event.unit] = OpenUnit.begin(event, self.routes)
             unit.observe(event, self.routes)
-            if isinstance(event, Turn) and (reason := _reason_to_close(unit, event)):
+            if isinstance(event, Turn) and (reason := self._reason_to_close(unit, event)):
                 closed.append(self._close(unit, reason, event.time + event.latency))
             return closed
 
@@ -106,6 +106,11 @@ class Session:
             elif not unit.routed and 0 < unit.abandoned_turn < event.turn:
                 overdue.append((unit, "turn"))
         return [self._close(unit, reason, event.time) for unit, reason in overdue]
+
+    def _reason_to_close(self, unit: OpenUnit, event: Turn) -> Reason | None:
+        if not unit.routed:
+            return "turn" if event.outcome in ("answered", "asked") else None
+        return "reached" if event.outcome == "answered" and unit.all_reached else None
 
     def close_all(self, time: int) -> list[UnitClosed]:
         """End of the session."""
@@ -174,9 +179,3 @@ class Session:
             self.tally = Tally.from_record(record["tally"])
             self.open = {u["number"]: OpenUnit.from_record(u) for u in record["open"]}
             self._closed_tool = None
-
-
-def _reason_to_close(unit: OpenUnit, event: Turn) -> Reason | None:
-    if not unit.routed:
-        return "turn" if event.outcome in ("answered", "asked") else None
-    return "reached" if event.outcome == "answered" and unit.all_reached else None

@@ -94,6 +94,15 @@ class Tally:
         """The same counts with further units, for reading link figures."""
         return replace(self, units=self.units + Counter(more))
 
+    def __iadd__(self, other: Tally) -> Tally:
+        for f in fields(self):
+            mine, theirs = getattr(self, f.name), getattr(other, f.name)
+            if isinstance(mine, Counter):
+                mine.update(theirs)
+            else:
+                setattr(self, f.name, mine + theirs)
+        return self
+
     def __add__(self, other: Tally) -> Tally:
         return Tally(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})
 

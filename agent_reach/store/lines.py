@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
-from agent_reach.errors import FormatError, ReachError, SchemaVersionError
-from agent_reach.events import Event, event_from_line, line_from_event
+from agent_reach.errors import ReachError
+from agent_reach.events import Event, line_from_event
 
 
 class EventLines:
@@ -38,22 +37,3 @@ class EventLines:
             if self._file >= 0:
                 os.close(self._file)
                 self._file = -1
-
-
-def read_events(path: str | Path) -> Iterator[Event]:
-    """The events of a file, one at a time.
-
-    Raises:
-        FormatError: a line is no event; names file, line (0-based record) and key.
-        SchemaVersionError: a newer version wrote it.
-    """
-    with open(path, encoding="utf-8") as lines:
-        for number, line in enumerate(lines):
-            if not line.strip():
-                continue
-            try:
-                yield event_from_line(line)
-            except SchemaVersionError:
-                raise
-            except ReachError as error:
-                raise FormatError(str(path), number, "", f"an event ({error})") from None

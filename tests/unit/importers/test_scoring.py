@@ -3,11 +3,11 @@ import json
 import pytest
 
 from agent_reach import FormatError, Routes
-from agent_reach.contracts import Routes as Table
 from agent_reach.events import ToolCall, Turn, UnitClosed, line_from_event
+from agent_reach.importers import scoring as module
 from agent_reach.importers.files import is_event_lines, read_conversations
-from agent_reach.importers.scoring import row, score_conversations, score_events
-from agent_reach.store.lines import read_events
+from agent_reach.importers.scoring import Scoring
+from agent_reach.importers.scoring import figures as figures_of
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"x": 1}'}}
 CHAT = [
@@ -21,8 +21,13 @@ CHAT = [
 def figures(tmp_path, data, routes=None, text=None):
     path = tmp_path / "file.json"
     path.write_text(text or json.dumps(data), encoding="utf-8")
-    table = routes or Table()
-    return row(list(score_conversations(path, table)), table)
+    return total(path, routes)
+
+
+def total(path, routes=None):
+    scoring = Scoring(routes)
+    list(scoring.score(path))
+    return figures_of(scoring.total, scoring.used)
 
 
 def counts(found):
@@ -100,7 +105,7 @@ def test_python_literals_and_calls_without_ids_are_read(tmp_path):
     path = tmp_path / "f.json"
     path.write_text(json.dumps(chat))
     seen = []
-    list(score_conversations(path, Table(), keep=seen.append))
+    list(Scoring(keep=seen.append).score(path))
     assert [(e.tool, e.status, e.argument_names) for e in seen if isinstance(e, ToolCall)] == [
         ("b", "empty_alias", ("x", "y")),
         ("a", "ok", ("x", "y")),
@@ -158,23 +163,62 @@ def test_recorded_events_give_the_same_figures_again_also_interleaved(tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_text("\n".join(map(line_from_event, events)) + "\n")
     assert is_event_lines(path)
-    scored = score_events(lambda: read_events(path), str(path), None)
-    assert {s.session: row([s], Table())["tool"] for s in scored} == {"a": 0.5, "b": 0.0}
-    anew = score_events(lambda: read_events(path), str(path), Routes())
-    assert {s.session: row([s], Table())["tool"] for s in anew} == {"a": 1.0, "b": 0.0}
+    assert {row["session"]: row["tool"] for row in Scoring().score(path)} == {"a": 0.5, "b": 0.0}
+    assert {row["session"]: row["tool"] for row in Scoring(Routes()).score(path)} == {"a": 1.0, "b": 0.0}
+
+
+def stream(sessions):
+    """Sessions of two turns, interleaved, as they were observed live."""
+    found = []
+    for turn in (1, 2):
+        for number in range(sessions):
+            where = {"session": f"s{number}", "turn": turn, "unit": turn, "intent": "q"}
+            tool = ("find", "book", "other")[number % 3]
+            found.append(ToolCall(**where, tool=tool, time=turn * 1000 + number, status=("ok", "fail")[number % 2]))
+            found.append(Turn(**where, time=turn * 1000 + number))
+            found.append(UnitClosed(**where, needs=1, reached=int(number % 2 == 0)))
+    return found
+
+
+TABLE = Routes(intents={"q": {"steps": [["find"], ["book"]]}})
+
+
+@pytest.mark.parametrize("routes", [None, TABLE], ids=["as recorded", "by a route table"])
+def test_several_processes_and_one_come_to_the_same(tmp_path, monkeypatch, routes):
+    monkeypatch.setattr(module, "WORTH_PROCESSES", 0)
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(line_from_event(event) + "\n" for event in stream(40)))
+    alone, together = Scoring(routes), Scoring(routes)
+
+    def ordered(rows):
+        return sorted(rows, key=lambda row: row["session"])
+
+    assert ordered(alone.score_all([path], 1)) == ordered(together.score_all([path], 2))
+    assert alone.total == together.total
+    assert alone.to_record() == together.to_record()
+    assert (alone.rates is None) == (routes is None)
+
+
+def test_a_session_that_many_others_followed_is_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SESSIONS_KEPT", 10)
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(line_from_event(event) + "\n" for event in stream(40)))
+    scoring = Scoring()
+    rows = list(scoring.score(path))
+    assert (len(rows), scoring.total.calls.total(), scoring.total.closed) == (80, 80, 80)
 
 
 def test_a_broken_line_among_events_is_told(tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_text(line_from_event(ToolCall(session="a")) + "\nnonsense\n")
     with pytest.raises(FormatError, match="record 1"):
-        score_events(lambda: read_events(path), str(path), None)
+        list(Scoring().score(path))
 
 
 def test_tau_airline_comes_out_as_counted_by_hand(data):
-    scored = list(score_conversations(data / "tau_airline" / "runs.json", Table()))
-    assert len(scored) == 100
-    assert counts(row(scored, Table())) == (577, 547, 21, 9, 0)
+    scoring = Scoring()
+    assert len(list(scoring.score(data / "tau_airline" / "runs.json"))) == 100
+    assert counts(figures_of(scoring.total, scoring.used)) == (577, 547, 21, 9, 0)
 
 
 @pytest.mark.parametrize("name", ["assertions", "preconditions", "tool_calling"])
@@ -182,7 +226,7 @@ def test_tau_retail_is_read_whole_with_literals_and_without_ids(data, name):
     path = data / "tau_retail" / f"{name}.json"
     raw = json.loads(path.read_text())
     calls = sum(len(m.get("tool_calls") or ()) for r in raw for m in r["traj"])
-    assert counts(row(list(score_conversations(path, Table())), Table()))[0] == calls
+    assert counts(total(path))[0] == calls
 
 
 def test_every_real_conversation_can_be_read(data):

@@ -28,6 +28,7 @@ from agent_reach.errors import ContractError
 from agent_reach.events import Event
 from agent_reach.live import BandChange, Evaluator, Notes, Session
 from agent_reach.scores import ReachScore
+from agent_reach.scores.rate import RateTally
 
 if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
@@ -100,6 +101,8 @@ class Reach:
         self._telemetry = Telemetry(tracer_provider=tracer_provider, meter_provider=meter_provider, otlp=otlp, notes=self.notes)
         metrics = Metrics(self._telemetry.meter, self.notes)
         self._evaluator.add_sink(metrics)
+        self._rates = RateTally()
+        self._evaluator.add_sink(self._rates.observe)
         self._lines = EventLines(store) if store is not None else None
         if self._lines is not None:
             self._evaluator.add_sink(self._lines)
@@ -199,6 +202,11 @@ class Reach:
         found = self._evaluator.find(session)
         return None if found is None else found.score
 
+    @property
+    def rates(self) -> RateTally:
+        """Reach rates over all sessions of this process, from the task units that have closed."""
+        return self._rates
+
     def on_band(self, hook: Callable[[BandChange], object]) -> None:
         """Call `hook` whenever a link of a session, or its total, enters another band."""
         self._evaluator.on_band(hook)
@@ -276,6 +284,11 @@ class ReachSession:
         """The score at this moment; after the block, the final one."""
         self._reach.runtime.turns.flush(self.id)
         return self._state.score
+
+    @property
+    def rates(self) -> RateTally:
+        """Reach rates of the session's task units that have closed."""
+        return self._state.rates
 
     def share(self, **facts: Any) -> None:
         """Values that may be supplied to a handoff that lacks them."""

@@ -14,10 +14,11 @@ from agent_reach.checks.relevance import (
 )
 from agent_reach.checks.replies import asks_user, is_step_limit
 from agent_reach.checks.results import finding_of_result
-from agent_reach.checks.routing import routing_of_call
+from agent_reach.checks.routing import NO_RESULT, Routing, routing_of_call
 from agent_reach.checks.utilisation import Citation, Fragment, citations, embedding_citations, placed, utilised
 
 __all__ = [
+    "NO_RESULT",
     "OK",
     "Citation",
     "Embeddings",
@@ -25,6 +26,7 @@ __all__ = [
     "Fragment",
     "Knowledge",
     "Relevance",
+    "Routing",
     "Said",
     "asks_user",
     "citations",

@@ -16,7 +16,7 @@ from agent_reach.scores.utilisation import FIFTHS, Utilisation, advice
 
 def print_figures(scoring: Scoring) -> None:
     """What is counted beside the scores."""
-    if scoring.rates is not None:
+    if scoring.rates.trials:
         print_rates(scoring.rates)
     if scoring.coverage is not None:
         print_coverage(scoring.coverage)

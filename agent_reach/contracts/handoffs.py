@@ -9,6 +9,25 @@ from pydantic import BaseModel, field_validator
 from agent_reach.contracts.policy import Declaration
 
 
+def as_schema(value: Any) -> Any:
+    """The JSON Schema that a pydantic model stands for, or the given one.
+
+    Raises:
+        ValueError: a mapping that is no JSON Schema.
+    """
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        return value.model_json_schema()
+    if isinstance(value, dict) and value:
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError
+
+        try:
+            Draft202012Validator.check_schema(value)
+        except SchemaError as error:
+            raise ValueError(f"a JSON Schema; {error.message}") from None
+    return value
+
+
 class HandoffContract(Declaration):
     """What the receiver of a handoff requires.
 
@@ -29,24 +48,9 @@ class HandoffContract(Declaration):
     @field_validator("required", mode="before")
     @classmethod
     def _as_schema(cls, value: Any) -> Any:
-        if isinstance(value, type) and issubclass(value, BaseModel):
-            return value.model_json_schema()
         if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
             return {"type": "object", "properties": {v: {} for v in value}, "required": list(value)}
-        return value
-
-    @field_validator("required")
-    @classmethod
-    def _is_schema(cls, value: dict[str, Any]) -> dict[str, Any]:
-        if value:
-            from jsonschema import Draft202012Validator
-            from jsonschema.exceptions import SchemaError
-
-            try:
-                Draft202012Validator.check_schema(value)
-            except SchemaError as error:
-                raise ValueError(f"a JSON Schema; {error.message}") from None
-        return value
+        return as_schema(value)
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from agent_reach.contracts.handoffs import HandoffContract
+from agent_reach.contracts.handoffs import HandoffContract, as_schema
 from agent_reach.contracts.load import Lines, contract_error, contract_error_at, read_yaml
 from agent_reach.contracts.policy import Compensation, Declaration, Thresholds, Weights
 from agent_reach.contracts.tools import DEFAULT_CONTRACTS, Alternate, ToolContract
@@ -19,9 +19,21 @@ Classifier = Callable[[str], str | None]
 
 
 class Step(Declaration):
-    """One need: interchangeable tools, best first."""
+    """One need.
+
+    Attributes:
+        tools: interchangeable ones, the best first.
+        outcome: what any other tool's result must look like to serve the need as well: a JSON Schema, a pydantic model, or a
+            function of the result that says so. Such a call is an alternative path.
+    """
 
     tools: tuple[str, ...] = Field(min_length=1)
+    outcome: dict[str, Any] | Callable[[Any], bool] | None = None
+
+    @field_validator("outcome", mode="before")
+    @classmethod
+    def _is_schema(cls, value: Any) -> Any:
+        return as_schema(value) if isinstance(value, dict | type) else value
 
 
 class Intent(Declaration):

@@ -108,7 +108,8 @@ class ToolCall(_Execution):
         first_status: status of the first attempt.
         expected: the tools of the step that the call serves, best first.
         offered: the tools that the model could choose from, in the order it saw them.
-        verdict: `hit`, `alternative`, `miss`, `ambiguous` or `unneeded`; `""` without a route.
+        verdict: `hit`, `alternative` (its result passed the step's outcome check) or `unneeded`; `""` without a route. Misses are
+            known when the unit closes.
         precise: the best tool of the step was called.
         route_version: version of the route table that said so.
     """
@@ -119,7 +120,7 @@ class ToolCall(_Execution):
     first_status: Status = attribute("agent_reach.first_status", "ok")
     expected: tuple[str, ...] = attribute("agent_reach.tools.expected", ())
     offered: tuple[str, ...] = attribute("agent_reach.tools.offered", ())
-    verdict: Literal["", "hit", "miss", "alternative", "ambiguous", "unneeded"] = attribute("agent_reach.verdict")
+    verdict: Literal["", "hit", "alternative", "unneeded"] = attribute("agent_reach.verdict")
     precise: bool = attribute("agent_reach.precise", False)
     route_version: str = attribute("agent_reach.route.version")
 
@@ -277,6 +278,8 @@ class UnitClosed(Event):
         degraded: incomplete handoffs that were finished all the same.
         abnormal: a link was not fully reached.
         reason: `reached`, `intent`, `turn` or `session`.
+        steps: of the route, one text each (see `agent_reach.scores.steps.StepOutcome`); empty without one.
+        called: tools that a unit with a route called, each once, in order, the first twenty.
     """
 
     needs: int = attribute("agent_reach.unit.needs", 0, always=True)
@@ -288,6 +291,8 @@ class UnitClosed(Event):
     degraded: int = attribute("agent_reach.unit.degraded", 0)
     abnormal: bool = attribute("agent_reach.abnormal", False)
     reason: Literal["reached", "intent", "turn", "session"] = attribute("agent_reach.unit.reason", "turn")
+    steps: tuple[str, ...] = attribute("agent_reach.unit.steps", ())
+    called: tuple[str, ...] = attribute("agent_reach.unit.called", ())
     route_version: str = attribute("agent_reach.route.version")
 
 

@@ -73,6 +73,7 @@ def _constant(cls: Any) -> dict[str, Any]:
 
 
 _UNIT_ON_TURN: Final = ("needs", "reached", "first_reached", "taken", "answered", "degraded", "reason", "route_version")
+_UNIT_STEPS: Final = ("steps", "called")  # empty without a route, and then left out
 _UNIT_AGENT: Final = "agent_reach.unit.agent"
 
 
@@ -80,7 +81,8 @@ def unit_attributes(unit: UnitClosed) -> dict[str, Any]:
     """What a unit that closes with its turn adds to the turn's span: integer deltas, and how it closed."""
     keys = {name: key for name, key, _ in _mapped(UnitClosed)}
     attributes = {keys[name]: getattr(unit, name) for name in _UNIT_ON_TURN}
-    return {**attributes, _UNIT_AGENT: unit.agent}
+    steps = {keys[name]: value for name in _UNIT_STEPS if (value := getattr(unit, name))}
+    return {**attributes, **steps, _UNIT_AGENT: unit.agent}
 
 
 def unit_from_turn(attributes: Mapping[str, Any], turn: Turn) -> UnitClosed | None:
@@ -89,6 +91,7 @@ def unit_from_turn(attributes: Mapping[str, Any], turn: Turn) -> UnitClosed | No
         return None
     keys = {name: key for name, key, _ in _mapped(UnitClosed)}
     values = {name: attributes[keys[name]] for name in _UNIT_ON_TURN}
+    values |= {name: tuple(attributes.get(keys[name], ())) for name in _UNIT_STEPS}
     return UnitClosed(
         **values,
         session=turn.session,

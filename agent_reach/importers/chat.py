@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from agent_reach.checks import Finding, asks_user, failed, finding_of_result, fingerprint, is_step_limit, routing_of_call
+from agent_reach.checks import NO_RESULT, Finding, asks_user, failed, finding_of_result, fingerprint, is_step_limit, routing_of_call
 from agent_reach.checks.failures import cause_of_text
 from agent_reach.contracts import Routes
 from agent_reach.events import Decision, Event, ToolCall, Turn, TurnOutcome
@@ -110,7 +110,7 @@ class _Chat:
         if found is None:
             return
         call, asked = found
-        yield self._event(call, asked, now, self._finding(call, message), size=len(message.text))
+        yield self._event(call, asked, now, self._finding(call, message), answer=message)
 
     def _match(self, message: Message) -> tuple[Call, int] | None:
         """The call that a tool message answers: by id, else by name, else the oldest one."""
@@ -130,11 +130,12 @@ class _Chat:
         """Calls that nothing answered were cancelled."""
         waiting, self._waiting = self._waiting, []
         for call, asked in waiting:
-            yield self._event(call, asked, now, Finding("cancelled"), size=-1)
+            yield self._event(call, asked, now, Finding("cancelled"), answer=None)
 
-    def _event(self, call: Call, asked: int, now: int, finding: Finding, *, size: int) -> ToolCall:
+    def _event(self, call: Call, asked: int, now: int, finding: Finding, *, answer: Message | None) -> ToolCall:
         ref = self._ref or self._begin("", asked)
-        verdict, precise, expected = routing_of_call(self._routes, ref.intent, call.name)
+        result = answer.content if answer is not None and finding.status == "ok" else NO_RESULT
+        verdict, precise, expected = routing_of_call(self._routes, ref.intent, call.name, result)
         self._count += 1
         return ToolCall(
             **self._where(),
@@ -151,7 +152,7 @@ class _Chat:
             error_type=finding.error_type,
             argument_names=tuple(call.arguments),
             arguments_hash=fingerprint(call.arguments),
-            result_size=size,
+            result_size=len(answer.text) if answer is not None else -1,
             first_status=finding.status,
             attempts=0 if finding.status == "cancelled" or finding.fail_cause == "unknown_tool" else 1,
             expected=expected,

@@ -68,7 +68,7 @@ class Scoring:
     Attributes:
         used: the route table that gives weights and thresholds.
         total: of all sessions.
-        rates: of routing; None without a route table.
+        rates: of routing, by the route table or, without one, by that of the recording.
         coverage: of the instructions; None without them.
         utilisation: of the context.
     """
@@ -77,7 +77,7 @@ class Scoring:
         self.routes, self._instructions, self._keep = routes, instructions, keep
         self.used = routes or Routes()
         self.total = Tally()
-        self.rates = RateTally(routes) if routes else None
+        self.rates = RateTally()
         self.coverage = Coverage(instructions) if instructions else None
         self.utilisation = Utilisation()
 
@@ -108,7 +108,7 @@ class Scoring:
     def to_record(self) -> dict[str, Any]:
         """What is counted beside the scores, as JSON-ready values."""
         found: dict[str, Any] = {}
-        if self.rates is not None:
+        if self.rates.trials:
             found["rates"] = rates_record(self.rates)
         if self.coverage is not None:
             found["instructions"] = self.coverage.to_record()
@@ -149,13 +149,11 @@ class Scoring:
 
     def _end(self, session: Session, file: str, last: int) -> Row:
         for unit in session.close_all(last):
-            if self.routes:
-                self._count(unit)
+            self._count(unit)
         return self._row(session, file)
 
     def _count(self, event: Event) -> None:
-        if self.rates is not None:
-            self.rates.observe(event)
+        self.rates.observe(event)
         self.utilisation.observe(event)
         if self._keep is not None:
             self._keep(event)
@@ -173,8 +171,7 @@ class Scoring:
                 for other in pool.map(work, range(processes), parts):
                     self.total += other.total
                     self.utilisation += other.utilisation
-                    if self.rates is not None and other.rates is not None:
-                        self.rates += other.rates
+                    self.rates += other.rates
             for part in parts:
                 with part.open(encoding="utf-8") as rows:
                     yield from map(json.loads, rows)

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from agent_reach.checks import (
+    NO_RESULT,
     Finding,
     Fragment,
     asks_user,
@@ -100,7 +101,8 @@ class _Trace:
                 yield self._attempt(span, seen, call_id, number, finding)
         if seen.name.startswith(_HANDOFFS):
             yield self._handoff(first, seen, call_id)
-        verdict, precise, expected = routing_of_call(self._routes, self._ref.intent, seen.name)
+        result = seen.answer.content if seen.answer is not None and findings[-1].status == "ok" else NO_RESULT
+        verdict, precise, expected = routing_of_call(self._routes, self._ref.intent, seen.name, result)
         yield ToolCall(
             **self._where(first, seen, last.time + last.duration - first.time),
             **_verdict(findings[-1]),

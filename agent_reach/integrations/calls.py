@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
-from agent_reach.checks import OK, Finding, fingerprint, routing_of_call
+from agent_reach.checks import NO_RESULT, OK, Finding, Routing, fingerprint, routing_of_call
 from agent_reach.checks.failures import finding_of_exception
 from agent_reach.events import CompensationStep, Rung, ToolAttempt, ToolCall
 from agent_reach.integrations.attempts import Attempt, Body
@@ -235,12 +235,9 @@ class CallRecord:
         now = (final.ended if final else 0) or runtime.clock()
         finding = self._finding()
         contract = runtime.routes.contract(self.tool)
-        if turn.ref.intent:
-            verdict, precise, expected = routing_of_call(runtime.routes, turn.ref.intent, self.tool)
-        else:
-            verdict, precise, expected = "", False, ()
         decided = self.decided or final
         response = decided.response if decided else MISSING
+        routing = self._routing(finding, response) if turn.ref.intent else Routing()
         runs = 0 if finding.fail_cause == "unknown_tool" else len(executions)
         return ToolCall(
             session=turn.session.id,
@@ -271,12 +268,22 @@ class CallRecord:
             attempts=runs,
             compensation=self.rung,
             first_status=executions[0][3].status if executions else finding.status,
-            expected=expected,
+            expected=routing.expected,
             offered=turn.offered.get(self.agent, ()),
-            verdict=verdict,
-            precise=precise,
-            route_version=runtime.routes.version if expected else "",
+            verdict=routing.verdict,
+            precise=routing.precise,
+            route_version=runtime.routes.version if routing.expected else "",
         )
+
+    def _routing(self, finding: Finding, response: Any) -> Routing:
+        """Verdict on the choice of the tool; an outcome check that raises is noted and lets nothing pass."""
+        runtime, intent = self.runtime, self.turn.ref.intent
+        result = _content(response) if finding.status == "ok" and response is not MISSING else NO_RESULT
+        try:
+            return routing_of_call(runtime.routes, intent, self.tool, result)
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            runtime.notes.add("outcome_check", f"the outcome check of a step of {intent!r} raised; it counts as not passed", error)
+            return routing_of_call(runtime.routes, intent, self.tool)
 
     def _finding(self) -> Finding:
         final = self.final

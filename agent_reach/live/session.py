@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 from agent_reach.checks import Fragment
 from agent_reach.contracts import Routes
-from agent_reach.events import Band, Event, Handoff, Retrieval, ToolCall, Turn, UnitClosed
+from agent_reach.events import Band, Decision, Event, Handoff, Retrieval, ToolCall, Turn, UnitClosed
 from agent_reach.scores import OpenUnit, ReachScore, Tally, band_of, reach_score
+from agent_reach.scores.rate import RateTally
 from agent_reach.scores.reach import tool_reach
 from agent_reach.scores.unit import Reason
 
 _FRAGMENTS_KEPT = 200
+_MISSES_KEPT = 100
 _COUNTED = (ToolCall, Retrieval, Handoff, Turn)
 
 
@@ -34,6 +36,7 @@ class Session:
     Attributes:
         id: of the conversation.
         tally: counts of what has settled for good.
+        rates: reach rates of the units that have closed.
         open: task units that have not closed, by number.
         bands: last known band per link and of the total.
         paused: the turn that waits for a person.
@@ -46,6 +49,7 @@ class Session:
         self.id = id
         self.routes = routes
         self.tally = Tally()
+        self.rates = RateTally(misses_kept=_MISSES_KEPT)
         self.open: dict[int, OpenUnit] = {}
         self.turn = 0
         self.unit = 0
@@ -85,7 +89,7 @@ class Session:
                 self._count_unit(event)
                 return []
             self.tally.add(event)
-            if not isinstance(event, _COUNTED):
+            if not isinstance(event, _COUNTED) and not (isinstance(event, Decision) and self.routes.steps(event.intent)):
                 return []
             closed = self._close_overdue(event)
             unit = self.open.get(event.unit)
@@ -126,6 +130,7 @@ class Session:
 
     def _count_unit(self, event: UnitClosed) -> None:
         self.tally.add(event)
+        self.rates.observe(event)
         self._closed_tool = None
 
     @property
@@ -167,6 +172,7 @@ class Session:
                 "cost": self.cost,
                 "facts": {k: v for k, v in self.facts.items() if isinstance(v, str | int | float | bool)},
                 "tally": self.tally.to_record(),
+                "rates": self.rates.to_rows(),
                 "open": [unit.to_record() for unit in self.open.values()],
             }
 
@@ -177,5 +183,7 @@ class Session:
             self.paused = TurnRef(*record["paused"]) if record["paused"] else None
             self.cost, self.facts = record["cost"], dict(record["facts"])
             self.tally = Tally.from_record(record["tally"])
+            self.rates = RateTally(misses_kept=_MISSES_KEPT)
+            self.rates.add_rows(record.get("rates", ()))
             self.open = {u["number"]: OpenUnit.from_record(u) for u in record["open"]}
             self._closed_tool = None

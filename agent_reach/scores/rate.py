@@ -1,31 +1,25 @@
 """Reach rates of routing: did the model touch what it should have touched (definitions, section 4).
 
-Counted over (unit, step) pairs of units with a route, decided when the unit closes; units without a route are in no denominator.
+Counted over (unit, step) pairs of units with a route, when the unit closes; units without a route are in no denominator.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
-from agent_reach.contracts import Routes
-from agent_reach.events import Decision, Event, ToolCall, UnitClosed
+from agent_reach.events import Event, UnitClosed
 from agent_reach.scores.stats import Interval, wilson
+from agent_reach.scores.steps import Reason, StepOutcome
 
-FIGURES = ("candidate", "precise", "first", "decision", "execution")
-"""Candidate reach, precise reach, first-turn precise, decision precise, execution success."""
+FIGURES: Final = ("candidate", "precise", "first", "decision", "execution", "reach")
+"""Candidate reach, precise reach, first-turn precise, decision precise, execution success, candidates with alternative paths."""
 
 
 class Cell(NamedTuple):
-    """Where a pair is counted.
-
-    Attributes:
-        intent: of the unit.
-        tool: the best tool of the step.
-        turns: `1–2`, `3–4` or `5+`: of the session, when the step was first served, else when the unit began.
-    """
+    """Where a pair is counted: intent of the unit, best tool of the step, and turn bucket."""
 
     intent: str
     tool: str
@@ -57,114 +51,88 @@ def rate_of(hits: int, n: int) -> Rate:
     return Rate(hits, n, hits / n if n else None, wilson(hits, n) if n else None)
 
 
-def turn_bucket(turn: int) -> str:
-    """`1–2`, `3–4` or `5+`."""
-    return "1–2" if turn <= 2 else "3–4" if turn <= 4 else "5+"
-
-
-@dataclass(slots=True)
-class _OpenUnit:
-    """Calls and decisions of a unit that has not closed."""
-
-    begun: int
-    calls: list[tuple[str, int, bool]] = field(default_factory=list)
-    decisions: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Miss:
-    """A step of which no tool, or not the best one, was called.
+    """A step whose best tool was not called.
 
     Attributes:
-        session, unit: where.
+        session, unit, turn: where; the last turn of the unit.
         cell: which step.
-        called: the tools that the unit called, in order.
+        called: the tools that the unit called, each once, in order.
         candidate: a lesser tool of the step was.
+        alternative: another tool's result passed the step's outcome check.
+        reason: as far as the unit's events tell.
+        place, offered: position of the best tool among those offered, -1 when it was not there; 0 offered when not known.
     """
 
     session: str
     unit: int
+    turn: int
     cell: Cell
     called: tuple[str, ...]
     candidate: bool
+    alternative: bool
+    reason: Reason
+    place: int
+    offered: int
 
 
 class RateTally:
-    """Reach rates over any set of events; adding two gives the rates over both.
+    """Reach rates over any set of closed units; adding two gives the rates over both.
 
     Args:
-        routes: the route table that says what was expected.
         misses_kept: how many misses are remembered, the first ones.
+        doubtful: (session, unit) pairs whose expectation is in doubt; they are in no rate.
 
     Attributes:
         hits, trials: by figure and cell.
         misses: steps whose best tool was not called.
-        without_route: units that no figure counts.
+        places: (best tool, called, tenth of the offered list) of each pair whose offered list is known.
+        without_route, ambiguous: units that no figure counts.
     """
 
-    def __init__(self, routes: Routes, *, misses_kept: int = 1_000) -> None:
-        self._routes, self._kept = routes, misses_kept
+    def __init__(self, *, misses_kept: int = 1_000, doubtful: Container[tuple[str, int]] = ()) -> None:
+        self._kept, self._doubtful = misses_kept, doubtful
         self.hits: Counter[tuple[str, Cell]] = Counter()
         self.trials: Counter[tuple[str, Cell]] = Counter()
         self.misses: list[Miss] = []
-        self.without_route = 0
-        self._open: dict[tuple[str, int], _OpenUnit] = {}
+        self.places: Counter[tuple[str, bool, int]] = Counter()
+        self.without_route = self.ambiguous = 0
 
     def observe(self, event: Event) -> None:
-        """Take in one event, in the order of the stream."""
-        key = (event.session, event.unit)
-        if isinstance(event, UnitClosed):
-            self._close(event, self._open.pop(key, None))
-        elif isinstance(event, ToolCall) and event.status in ("ok", "fail", "empty_alias"):
-            self._unit(key, event).calls.append((event.tool, event.turn, event.status == "ok"))
-        elif isinstance(event, Decision):
-            self._unit(key, event).decisions.append((event.chosen, event.turn))
-
-    def _unit(self, key: tuple[str, int], event: Event) -> _OpenUnit:
-        unit = self._open.get(key)
-        if unit is None:
-            unit = self._open[key] = _OpenUnit(event.turn)
-        return unit
-
-    def _close(self, event: UnitClosed, unit: _OpenUnit | None) -> None:
-        steps = tuple(step.tools for step in self._routes.steps(event.intent))
-        if not steps:
-            self.without_route += 1
+        """Take in one event; only units that close count."""
+        if not isinstance(event, UnitClosed):
             return
-        unit = unit or _OpenUnit(event.turn)
-        cells = [self._pair(event, unit, steps, number) for number in range(len(steps))]
-        self._decisions(unit, steps, cells)
+        if not event.steps:
+            self.without_route += 1
+        elif (event.session, event.unit) in self._doubtful:
+            self.ambiguous += 1
+        else:
+            for text in event.steps:
+                self._count_step(event, StepOutcome.from_text(text))
 
-    def _pair(self, event: UnitClosed, unit: _OpenUnit, steps: tuple[tuple[str, ...], ...], number: int) -> Cell:
-        step = steps[number]
-        served = [call for call in unit.calls if call[0] in step]
-        others = {tool for i, other in enumerate(steps) if i != number for tool in other}
-        first = next((tool for tool, _, _ in unit.calls if tool in step or tool not in others), "")
-        cell = Cell(event.intent, step[0], turn_bucket(served[0][1] if served else unit.begun))
-        precise = any(tool == step[0] for tool, _, _ in served)
-        self._count("candidate", cell, bool(served))
-        self._count("precise", cell, precise)
-        self._count("first", cell, first == step[0])
-        for _, _, ok in served:
-            self._count("execution", cell, ok)
-        if not precise and len(self.misses) < self._kept:
-            called = tuple(tool for tool, _, _ in unit.calls)
-            self.misses.append(Miss(event.session, event.unit, cell, called, bool(served)))
-        return cell
+    def _count_step(self, event: UnitClosed, step: StepOutcome) -> None:
+        cell = Cell(event.intent, step.tool, step.turns)
+        self._count("candidate", cell, step.candidate, 1)
+        self._count("precise", cell, step.precise, 1)
+        self._count("first", cell, step.first, 1)
+        self._count("reach", cell, step.candidate or step.alternative, 1)
+        self._count("decision", cell, step.decided, step.decisions)
+        self._count("execution", cell, step.ok, step.calls)
+        if step.offered > 1 and step.place >= 0:
+            self.places[step.tool, step.precise, 10 * step.place // step.offered] += 1
+        if not step.precise and len(self.misses) < self._kept:
+            self.misses.append(
+                Miss(
+                    event.session, event.unit, event.turn, cell, event.called, step.candidate, step.alternative, step.reason,
+                    step.place, step.offered,
+                )
+            )  # fmt: skip
 
-    def _decisions(self, unit: _OpenUnit, steps: tuple[tuple[str, ...], ...], cells: list[Cell]) -> None:
-        """A decision counts under the first step that was open when it was taken."""
-        open_steps = list(range(len(steps)))
-        for chosen, _ in unit.decisions:
-            if not open_steps:
-                return
-            best = {steps[number][0] for number in open_steps}
-            self._count("decision", cells[open_steps[0]], not best.isdisjoint(chosen))
-            open_steps = [number for number in open_steps if set(steps[number]).isdisjoint(chosen)]
-
-    def _count(self, figure: str, cell: Cell, hit: bool) -> None:
-        self.trials[figure, cell] += 1
-        self.hits[figure, cell] += hit
+    def _count(self, figure: str, cell: Cell, hits: int, trials: int) -> None:
+        if trials:
+            self.trials[figure, cell] += trials
+            self.hits[figure, cell] += hits
 
     def rates(self, figure: str, by: Iterable[str] = ()) -> dict[tuple[str, ...], Rate]:
         """A figure by any of `intent`, `tool` and `turns`; by none of them, one rate under `()`.
@@ -189,14 +157,25 @@ class RateTally:
         return self.rates(figure).get((), rate_of(0, 0))
 
     def __add__(self, other: RateTally) -> RateTally:
-        total = RateTally(self._routes, misses_kept=self._kept)
+        total = RateTally(misses_kept=self._kept, doubtful=self._doubtful)
         total.hits, total.trials = self.hits + other.hits, self.trials + other.trials
+        total.places = self.places + other.places
         total.misses = (self.misses + other.misses)[: self._kept]
         total.without_route = self.without_route + other.without_route
+        total.ambiguous = self.ambiguous + other.ambiguous
         return total
 
+    def to_rows(self) -> list[list[Any]]:
+        """The counts as JSON-ready rows: figure, intent, tool, turns, hits, trials."""
+        return [[figure, *cell, self.hits[figure, cell], n] for (figure, cell), n in self.trials.items()]
 
-def to_record(tally: RateTally) -> dict[str, Any]:
+    def add_rows(self, rows: Iterable[list[Any]]) -> None:
+        """Count what `to_rows` gave."""
+        for figure, intent, tool, turns, hits, trials in rows:
+            self._count(figure, Cell(intent, tool, turns), hits, trials)
+
+
+def to_record(tally: RateTally) -> Mapping[str, Any]:
     """All figures, overall and by intent, as JSON-ready values."""
     intents = sorted({cell.intent for _, cell in tally.trials})
     by_intent: dict[str, dict[str, Any]] = {intent: {} for intent in intents}
@@ -204,4 +183,9 @@ def to_record(tally: RateTally) -> dict[str, Any]:
         for (intent,), rate in tally.rates(figure, ["intent"]).items():
             by_intent[intent][figure] = rate.to_record()
     overall = {figure: tally.overall(figure).to_record() for figure in FIGURES}
-    return {"overall": overall, "intents": by_intent, "units_without_route": tally.without_route}
+    return {
+        "overall": overall,
+        "intents": by_intent,
+        "units_without_route": tally.without_route,
+        "units_ambiguous": tally.ambiguous,
+    }

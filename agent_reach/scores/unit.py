@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from agent_reach.contracts import Routes
-from agent_reach.events import Event, Handoff, Retrieval, Status, ToolCall, Turn, UnitClosed
+from agent_reach.events import Decision, Event, Handoff, Retrieval, Status, ToolCall, Turn, UnitClosed
+from agent_reach.scores.steps import StepTracker
 from agent_reach.scores.tally import UnitCounts
 
 Reason = Literal["reached", "intent", "turn", "session"]
@@ -48,6 +49,7 @@ class OpenUnit:
         waiting: without a route: indexes of the needs of a tool (or of its declared alternates) that are not reached, oldest first.
         answered: number of the turn of the last final answer, 0 before the first.
         asked: the last reply only asked the user.
+        route: how the steps of the route are served; None without one.
     """
 
     number: int
@@ -64,19 +66,23 @@ class OpenUnit:
     incomplete_handoffs: int = 0
     trace: str = ""
     parent: str = ""
+    route: StepTracker | None = None
 
     @classmethod
     def begin(cls, event: Event, routes: Routes) -> OpenUnit:
         """The unit that the event is the first of."""
         steps = routes.steps(event.intent)
         needs = [Need() for _ in steps]
-        return cls(number=event.unit, intent=event.intent, agent=event.agent, routed=bool(steps), needs=needs)
+        route = StepTracker.of([step.tools for step in steps], event.turn) if steps else None
+        return cls(number=event.unit, intent=event.intent, agent=event.agent, routed=bool(steps), needs=needs, route=route)
 
     def observe(self, event: Event, routes: Routes) -> None:
         """Take in one event of this unit."""
         self.last_turn = max(self.last_turn, event.turn)
         self.agent = self.agent or event.agent
         if isinstance(event, ToolCall):
+            if self.route is not None:
+                self.route.observe_call(event)
             if event.status in ("ok", "fail", "empty_alias"):
                 self._serve(event, routes)
             elif event.status in ("cancelled", "interrupted"):
@@ -87,6 +93,8 @@ class OpenUnit:
             self.incomplete_handoffs += not event.complete
         elif isinstance(event, Turn):
             self._end_turn(event)
+        elif isinstance(event, Decision) and self.route is not None:
+            self.route.observe_decision(event)
 
     def _end_turn(self, event: Turn) -> None:
         self.asked = event.outcome == "asked"
@@ -172,6 +180,8 @@ class OpenUnit:
             degraded=self.incomplete_handoffs if final else 0,
             abnormal=abnormal,
             reason=reason,
+            steps=tuple(outcome.to_text() for outcome in self.route.outcomes()) if self.route else (),
+            called=tuple(self.route.called) if self.route else (),
             route_version=route_version,
         )
 
@@ -188,4 +198,5 @@ class OpenUnit:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> OpenUnit:
         """The inverse of `to_record`."""
-        return cls(**{**record, "needs": [Need(**need) for need in record["needs"]]})
+        route = StepTracker.from_record(record["route"]) if record.get("route") else None
+        return cls(**{**record, "needs": [Need(**need) for need in record["needs"]], "route": route})

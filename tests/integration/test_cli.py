@@ -130,7 +130,7 @@ def test_reach_rates_of_recordings_follow_the_route_table(tmp_path, recorded):
     done = agent_reach("score", str(file), "--routes", str(routes), "--json")
     overall = json.loads(done.stdout)["rates"]["overall"]
     assert {figure: (rate["value"], rate["n"]) for figure, rate in overall.items() if figure != "decision"} == {
-        "candidate": (0.75, 4), "precise": (0.5, 4), "first": (0.5, 4), "execution": (1.0, 3),
+        "candidate": (0.75, 4), "precise": (0.5, 4), "first": (0.5, 4), "execution": (1.0, 3), "reach": (0.75, 4),
     }  # fmt: skip
     assert overall["precise"]["low"] < 0.5 < overall["precise"]["high"]
     table = agent_reach("score", str(file), "--routes", str(routes)).stdout

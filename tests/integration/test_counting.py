@@ -375,3 +375,35 @@ async def test_a_dry_run_reports_what_it_would_do_and_does_nothing(observed, mod
     assert (call.status, call.attempts) == ("empty_alias", 1)
     steps = [(e.rung, e.target, e.dry_run) for e in seen.events if type(e).__name__ == "CompensationStep"]
     assert steps == [("retry", "nothing", True), ("reroute", "find", True)]
+
+
+# routing --------------------------------------------------------------------------------------------------------------
+
+
+async def test_reach_rates_are_live_on_the_session_and_over_all(observed):
+    routes = {"intents": {"q": {"keywords": ["find"], "steps": [["find"], ["nothing"]]}}}
+    seen = observed(routes)
+    for tools in ((find,), (find, nothing)):
+        asked = [ask(*((t.name, {"x": 1}) for t in tools)), "done"]
+        app = graph(seen.reach.tool_node([find, nothing]), asked, [find, nothing])
+        with seen.reach.session(f"s{len(tools)}") as session:
+            app.invoke(user("find it"), {"callbacks": [seen.reach.tracker]})
+        assert session.rates.overall("precise").hits == len(tools)
+    assert (seen.reach.rates.overall("precise").hits, seen.reach.rates.overall("precise").n) == (3, 4)
+    [miss] = seen.reach.rates.misses
+    assert (miss.session, miss.cell.tool, miss.reason, miss.place, miss.offered) == ("s1", "nothing", "no_call", 1, 2)
+
+
+async def test_a_result_that_passes_the_outcome_check_is_an_alternative_path(observed):
+    def broken_check(result):
+        raise RuntimeError("no")
+
+    for outcome, verdict in ({"required": ["found"]}, "alternative"), (broken_check, "unneeded"):
+        seen = observed({"intents": {"q": {"keywords": ["hi"], "steps": [{"tools": ["other"], "outcome": outcome}]}}})
+        app = graph(seen.reach.tool_node([find]), [ask(("find", {"x": 1})), "done"], [find])
+        with seen.reach.session("s") as session:
+            app.invoke(user(), {"callbacks": [seen.reach.tracker]})
+        assert seen.of(ToolCall)[0].verdict == verdict
+        assert session.rates.overall("candidate").hits == 0
+        assert session.rates.overall("reach").hits == (verdict == "alternative")
+        assert seen.reach.notes.counts["outcome_check"] == (verdict == "unneeded")

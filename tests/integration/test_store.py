@@ -1,11 +1,12 @@
 """One suite for every store: what SQL says equals what the pure functions say of the same events."""
 
+import json
 import random
 import shutil
 import time
 from collections import defaultdict
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from agent_reach.contracts import Routes, Weights
 from agent_reach.errors import StoreError, UnreadableSegment
 from agent_reach.events import Handoff, Retrieval, ToolCall, Turn, UnitClosed
 from agent_reach.scores import Tally
+from agent_reach.scores.rate import RateTally
 from agent_reach.scores.reach import reach_score
 from agent_reach.scores.utilisation import Place, Utilisation
 from agent_reach.server.figures import figures_of
@@ -24,7 +26,7 @@ from tests.integration.serving import clickhouse_front
 from tests.streams import live, random_stream
 
 NOW = int(time.time()) // 60 * 60 * 10**9
-REFRESH = ("refresh_agents", "refresh_tools", "refresh_sources", "refresh_context")
+REFRESH = ("refresh_agents", "refresh_tools", "refresh_steps", "refresh_sources", "refresh_context")
 EVERYTHING = {"from": NOW / 1e9 - 86_400, "to": NOW / 1e9 + 86_400, "agent": "", "intent": "", "version": ""}
 
 
@@ -192,7 +194,7 @@ def test_sql_in_a_value_stays_a_value(store, tmp_path):
 def test_every_query_of_the_panel_runs_on_an_empty_store(store):
     from agent_reach.store.named import queries
 
-    more = {"limit": 5, "bucket": 60, "session": "s", "trace": "t", "id": "i", "search": "", "broken": False, "verdict": "",
+    more = {"limit": 5, "bucket": 60, "session": "s", "trace": "t", "id": "i", "search": "", "broken": False,
             "since": 0.0, "settled": 0.0, "silent": 0.0, "sessions": ["a", "b'"], "begun": 0.0, "seen": 1e9}  # fmt: skip
     for name, statement in queries().items():
         if not statement.lstrip("- \n").startswith("INSERT") and "INSERT INTO" not in statement:
@@ -210,9 +212,25 @@ def test_the_verdicts_of_retrievals_and_handoffs_reach_their_rows(store, tmp_pat
     refresh(store)
     source = store.select("sources", **EVERYTHING)[0]
     assert (source["retrieved"], source["admitted"], source["recall"], source["hit"]) == (4, 1, 0.5, 0.25)
-    failures = store.select("failures", **EVERYTHING, limit=9, verdict="")
+    failures = store.select("failures", **EVERYTHING, limit=9)
     assert {(row["kind"], row["missing"]) for row in failures} == {("handoff", '["order_id"]'), ("retrieval", "")}
     assert store.select("sessions", sessions=["s"])[0]["tool"] == pytest.approx(0.3)
+
+
+def test_routing_by_step_is_what_the_pure_function_counts(store, tmp_path):
+    events = write(store, tmp_path, range(60))
+    refresh(store)
+    expected = RateTally()
+    for event in events:
+        expected.observe(event)
+    rows = {(row["intent"], row["needed"], row["turns"]): row for row in store.select("heat", **EVERYTHING)}
+    for figure in ("candidate", "precise", "first"):
+        rates = expected.rates(figure, ["intent", "tool", "turns"])
+        assert {key: (row[figure], row["n"]) for key, row in rows.items()} == {key: (r.hits, r.n) for key, r in rates.items()}
+    found = store.select("misses", **EVERYTHING, limit=10_000)
+    misses = {(m.session, m.cell.tool, m.reason, m.called) for m in expected.misses}
+    assert found
+    assert {(m["session"], m["needed"], m["reason"], tuple(json.loads(m["called"] or "[]"))) for m in found} <= misses
 
 
 def test_context_utilisation_by_place_is_what_the_pure_function_counts(store, tmp_path):
@@ -242,14 +260,15 @@ def test_context_utilisation_by_place_is_what_the_pure_function_counts(store, tm
 
 
 def test_the_newest_word_of_each_process_tells_whether_a_breaker_is_open(store):
+    begun = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
     rows = [("p1", "pay", 0.0, 1.0), ("p1", "pay", 5.0, 0.0), ("p2", "pay", 3.0, 1.0), ("p1", "find", 1.0, 0.0)]
     counters = [
-        {"time": f"2026-01-01 00:00:{int(at):02d}", "service": "desk", "instance": instance, "name": "agent_reach.breaker.open",
+        {"time": (begun + timedelta(seconds=at)).strftime("%Y-%m-%d %H:%M:%S"), "service": "desk", "instance": instance, "name": "agent_reach.breaker.open",
          "attributes": {"gen_ai.tool.name": tool}, "value": value}
         for instance, tool, at, value in rows
     ]  # fmt: skip
     store.insert("reach_counters", counters)
-    found = store.select("breakers", since=datetime(2026, 1, 1, tzinfo=UTC).timestamp())
+    found = store.select("breakers", since=begun.timestamp())
     assert [(row["tool"], row["open"], row["processes"]) for row in found] == [("pay", 1, 2), ("find", 0, 1)]
 
 

@@ -65,7 +65,7 @@ class Views:
 
     def now(self, filters: Filters) -> Page:
         """Which agent is broken, on which link, since when, and what was done."""
-        newest = self._pool.submit(self._newest, filters, "failures", 30, verdict="")
+        newest = self._pool.submit(self._newest, filters, "failures", 30)
         found = self._select(filters, agents={}, curves={"bucket": filters.bucket}, notes={})
         agents = [row for row in found["agents"] if not row["together"]]
         fleet = next((row for row in found["agents"] if row["together"]), added([]))
@@ -179,8 +179,10 @@ class Views:
 
     def intents(self, filters: Filters) -> Page:
         """Which intents do not get the tool that they need."""
-        found = self._select(filters, heat={}, tools={}, failures={"limit": 30, "verdict": "miss"})
-        misses = [explain(row) for row in found["failures"]]
+        found = self._select(filters, heat={}, tools={}, misses={"limit": 50})
+        misses = [
+            {**row, "called": as_list(row["called"]), "why": _WHY.get(row["reason"], row["reason"])} for row in found["misses"]
+        ]
         cells = [{**row, "few": row["n"] < _FEW} for row in found["heat"]]
         return {
             "buckets": sorted({row["turns"] for row in cells}),
@@ -267,6 +269,17 @@ def as_list(text: str) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else [text]
 
 
+_WHY: Final = {
+    "never_offered": "never offered",
+    "misnamed": "a name that no tool has",
+    "arguments": "stopped after wrong arguments",
+    "precondition": "stopped at a precondition",
+    "earlier_step": "an earlier step was not reached",
+    "lesser_tool": "another tool of the step",
+    "other_tool": "another tool instead",
+    "no_call": "no tool was called",
+}
+
 # events in words ------------------------------------------------------------------------------------------------------
 
 _AT_FIRST: Final = {"empty_alias": "empty at first", "fail": "failed at first"}
@@ -284,7 +297,7 @@ def explain(event: Row) -> Row:
         cause = event["fail_cause"] or needed
         words = ("knowledge", event["source"], cause, short)
     elif kind in ("tool_call", "tool_attempt"):
-        short = event["status"] in ("fail", "empty_alias") or event["verdict"] == "miss"
+        short = event["status"] in ("fail", "empty_alias")
         words = ("tool", event["tool"], _cause(event), short)
     else:
         words = ("", event["agent"], event.get("outcome", ""), False)
@@ -299,8 +312,6 @@ def _cause(event: Row) -> str:
         return event["fail_cause"] or "fail"
     if event["status"] == "empty_alias":
         return f"empty: {event['empty_kind']}" if event["empty_kind"] else "empty"
-    if event["verdict"] == "miss":
-        return "another tool was needed"
     return _AT_FIRST.get(event["first_status"], "")
 
 

@@ -50,6 +50,8 @@ CREATE TABLE IF NOT EXISTS reach_events$local $on_cluster (
     `guessed` Bool,
     `abnormal` Bool,
     `degraded` UInt32,
+    `steps` String COMMENT 'JSON array, one text a step of the route, see agent_reach.scores.steps',
+    `called` String COMMENT 'JSON array of the tools that a unit with a route called',
     `stored` DateTime64(3) COMMENT 'when this row arrived',
     INDEX idx_stored stored TYPE minmax GRANULARITY 1
 ) ENGINE = $replacing
@@ -111,6 +113,8 @@ SELECT
     a['agent_reach.guessed'] = 'true' AS guessed,
     a['agent_reach.abnormal'] = 'true' AS abnormal,
     toUInt32OrZero(a['agent_reach.unit.degraded']) AS degraded,
+    a['agent_reach.unit.steps'] AS steps,
+    a['agent_reach.unit.called'] AS called,
     now64(3) AS stored
 FROM otel_traces$local
 WHERE SpanAttributes['agent_reach.event'] != '';
@@ -152,6 +156,8 @@ CREATE TABLE IF NOT EXISTS foreign_spans$local $on_cluster (
     `time` DateTime64(9),
     `trace` String,
     `root` Bool,
+    `steps` String COMMENT 'JSON array, one text a step of the route, see agent_reach.scores.steps',
+    `called` String COMMENT 'JSON array of the tools that a unit with a route called',
     `stored` DateTime64(3)
 ) ENGINE = $merge_tree
 PARTITION BY toDate(time)

@@ -18,7 +18,7 @@ WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS pen
     CAST(kind, 'String') AS k, CAST(status, 'String') AS st, CAST(rung, 'String') AS r
 SELECT
     time, toStartOfMinute(time) AS minute, latency, kind, session, service, agent, intent, version, turn, stored,
-    tool, expected, verdict, precise, rung, status, first_status, fail_cause, error_type, attempts,
+    tool, steps, called, rung, status, first_status, fail_cause, error_type, attempts,
     source, retrieved, relevant, admitted, ideal, context_sources, context_groups, context_cited,
 $counts
 FROM reach_events FINAL;
@@ -53,24 +53,39 @@ CREATE TABLE IF NOT EXISTS reach_tool_minutes$local $on_cluster (
     `intent` LowCardinality(String),
     `version` LowCardinality(String),
     `tool` LowCardinality(String),
-    `needed` LowCardinality(String) COMMENT 'the best tool of the step that the call serves',
-    `turns` LowCardinality(String) COMMENT '1–2, 3–4 or 5+',
     `rung` LowCardinality(String) COMMENT 'that decided the calls',
     `calls` UInt64, `ok` UInt64, `failed` UInt64, `empty` UInt64,
     `attempts` UInt64,
     `short` UInt64 COMMENT 'calls whose first attempt failed or was empty', `saved` UInt64 COMMENT 'those of them that ended ok',
     `first_failed` UInt64,
     `rate_limited` UInt64, `refused` UInt64 COMMENT 'by an open breaker',
-    `judged` UInt64 COMMENT 'calls with a verdict that is not ambiguous',
-    `candidate` UInt64, `precise` UInt64, `misses` UInt64,
     `latency` AggregateFunction(quantilesTDigest(0.5, 0.95), UInt64),
     `taken_at` DateTime64(3)
 ) ENGINE = $replacing_minutes
 PARTITION BY toYYYYMM(minute)
-ORDER BY (minute, agent, intent, version, tool, needed, turns, rung)
+ORDER BY (minute, agent, intent, version, tool, rung)
 TTL minute + toIntervalDay($ttl_days);
 
 $distributed reach_tool_minutes BY cityHash64(agent);
+
+-- Minute snapshots of routing: steps of the units with a route that closed.
+CREATE TABLE IF NOT EXISTS reach_step_minutes$local $on_cluster (
+    `minute` DateTime('UTC'),
+    `agent` LowCardinality(String),
+    `intent` LowCardinality(String),
+    `version` LowCardinality(String),
+    `needed` LowCardinality(String) COMMENT 'the best tool of the step',
+    `turns` LowCardinality(String) COMMENT '1–2, 3–4 or 5+',
+    `n` UInt64 COMMENT 'pairs of a unit and this step',
+    `candidate` UInt64, `precise` UInt64, `first` UInt64, `alternative` UInt64,
+    `decided` UInt64, `decisions` UInt64,
+    `taken_at` DateTime64(3)
+) ENGINE = $replacing_minutes
+PARTITION BY toYYYYMM(minute)
+ORDER BY (minute, agent, intent, version, needed, turns)
+TTL minute + toIntervalDay($ttl_days);
+
+$distributed reach_step_minutes BY cityHash64(agent);
 
 -- Minute snapshots by knowledge source.
 CREATE TABLE IF NOT EXISTS reach_source_minutes$local $on_cluster (

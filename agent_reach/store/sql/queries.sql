@@ -49,8 +49,7 @@ FROM (
     WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
         AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
         AND ({version: String} = '' OR version = {version: String})
-        AND ({verdict: String} = '' OR verdict = {verdict: String})
-        AND ((kind = 'tool_call' AND (status IN ('fail', 'empty_alias') OR rung != '' OR verdict = 'miss'))
+        AND ((kind = 'tool_call' AND (status IN ('fail', 'empty_alias') OR rung != ''))
             OR (kind = 'handoff' AND missing NOT IN ('', '[]'))
             OR (kind = 'retrieval' AND ideal > 0 AND relevant < ideal))
     ORDER BY time DESC
@@ -110,19 +109,38 @@ WHERE TraceId = {trace: String} AND SpanId = {id: String}
 LIMIT 1;
 
 -- name: heat
--- One row an intent, needed tool and turn bucket: calls with a verdict, those on a tool of the step, those on its best tool.
-SELECT intent, needed, turns, sum(judged) AS n, sum(m.candidate) AS candidate, sum(m.precise) AS precise
-FROM agent_reach.reach_tool_minutes AS m FINAL
+-- One row an intent, needed tool and turn bucket: steps of closed units, and how they were reached.
+SELECT intent, needed, turns, sum(m.n) AS n, sum(m.candidate) AS candidate, sum(m.precise) AS precise, sum(m.first) AS first,
+    sum(m.alternative) AS alternative, sum(m.decided) AS decided, sum(m.decisions) AS decisions
+FROM agent_reach.reach_step_minutes AS m FINAL
 WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
     AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
-    AND ({version: String} = '' OR version = {version: String}) AND judged > 0
+    AND ({version: String} = '' OR version = {version: String})
 GROUP BY intent, needed, turns
 ORDER BY intent, needed, turns;
+
+-- name: misses
+-- The newest steps whose best tool was not called, with what was called instead: at most {limit: UInt32}.
+SELECT toUnixTimestamp64Nano(time) / 1e9 AS at, session, id, agent, intent, called,
+    arrayJoin(JSONExtract(steps, 'Array(String)')) AS step, splitByChar(' ', step) AS parts,
+    arrayStringConcat(arraySlice(parts, 10), ' ') AS needed, parts[9] AS reason, position(parts[2], 'c') > 0 AS candidate
+FROM (
+    SELECT *
+    FROM agent_reach.reach_events
+    WHERE time >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND time < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+        AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+        AND ({version: String} = '' OR version = {version: String})
+        AND kind IN ('turn', 'unit') AND steps LIKE '% _-%'
+    ORDER BY time DESC
+    LIMIT 200)
+WHERE reason != '-'
+ORDER BY time DESC
+LIMIT {limit: UInt32};
 
 -- name: tools
 -- One row a tool: how often it was called, what came of it, and what compensation saved.
 SELECT tool, sum(m.calls) AS calls, sum(m.ok) AS ok, sum(m.failed) AS failed, sum(m.empty) AS empty, sum(m.short) AS first_short,
-    sum(m.saved) AS saved, sum(m.rate_limited) AS rate_limited, sum(m.refused) AS refused, sum(m.misses) AS misses,
+    sum(m.saved) AS saved, sum(m.rate_limited) AS rate_limited, sum(m.refused) AS refused,
     quantilesTDigestMerge(0.5, 0.95)(m.latency) AS q, q[1] / 1e6 AS p50_ms, q[2] / 1e6 AS p95_ms
 FROM agent_reach.reach_tool_minutes AS m FINAL
 WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
@@ -221,19 +239,31 @@ GROUP BY minute, agent, intent, version;
 -- name: refresh_tools
 -- The same by tool.
 INSERT INTO agent_reach.reach_tool_minutes
-SELECT minute, agent, intent, version, tool, JSONExtractString(expected, 1) AS needed,
-    multiIf(turn <= 2, '1–2', turn <= 4, '3–4', '5+') AS turns, rung,
+SELECT minute, agent, intent, version, tool, rung,
     count(), sum(ok_n), sum(fail_n), sum(empty_n), sum(attempts),
     countIf(first_status IN ('fail', 'empty_alias')), countIf(first_status IN ('fail', 'empty_alias') AND ok_n),
     countIf(first_status = 'fail'), countIf(fail_cause = 'rate_limited'), countIf(error_type = 'BreakerOpen'),
-    countIf(needed != '' AND verdict NOT IN ('', 'ambiguous')),
-    countIf(needed != '' AND verdict IN ('hit', 'alternative')), countIf(needed != '' AND precise), countIf(verdict = 'miss'),
     quantilesTDigestState(0.5, 0.95)(latency), fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
 FROM agent_reach.reach_counts
 WHERE minute IN (
         SELECT DISTINCT toStartOfMinute(time) FROM agent_reach.reach_events
         WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000))) AND kind = 'tool_call'
-GROUP BY minute, agent, intent, version, tool, needed, turns, rung;
+GROUP BY minute, agent, intent, version, tool, rung;
+
+-- name: refresh_steps
+-- The same by step of a route.
+INSERT INTO agent_reach.reach_step_minutes
+SELECT minute, agent, intent, version, arrayStringConcat(arraySlice(parts, 10), ' ') AS needed, parts[1] AS turns, count(),
+    countIf(position(parts[2], 'c') > 0), countIf(position(parts[2], 'p') > 0), countIf(position(parts[2], 'f') > 0),
+    countIf(position(parts[2], 'a') > 0), sum(toUInt32OrZero(parts[3])), sum(toUInt32OrZero(parts[4])),
+    fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
+FROM (
+    SELECT minute, agent, intent, version, splitByChar(' ', arrayJoin(JSONExtract(steps, 'Array(String)'))) AS parts
+    FROM agent_reach.reach_counts
+    WHERE minute IN (
+            SELECT DISTINCT toStartOfMinute(time) FROM agent_reach.reach_events
+            WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000))) AND kind IN ('turn', 'unit') AND steps != '')
+GROUP BY minute, agent, intent, version, needed, turns;
 
 -- name: refresh_sources
 -- The same by knowledge source.

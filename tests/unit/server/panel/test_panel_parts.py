@@ -69,7 +69,6 @@ def test_events_are_explained_in_words():
     handoff = explain(event("handoff", missing='["order_id"]'))
     assert (handoff["link"], handoff["cause"], handoff["short"]) == ("task", "missing: order_id", True)
     assert explain(event("retrieval", ideal=2, relevant=1, retrieved=4))["short"]
-    assert explain(event(verdict="miss"))["short"]
 
 
 def test_lists_in_attributes_are_read_whatever_they_hold():

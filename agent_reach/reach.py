@@ -245,18 +245,22 @@ class ReachSession:
         self._known: Session | None = None
 
     def __enter__(self) -> ReachSession:
+        from agent_reach.integrations.runtime import around
         from agent_reach.integrations.turns import Scope
 
         runtime = self._reach.runtime
         self._known = runtime.evaluator.session(self.id)
         self._token = runtime.turns.scope.set(Scope(self.id, self._intent, self._agent))
+        self._around = around.set(runtime)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        from agent_reach.integrations.runtime import around
         from agent_reach.integrations.turns import reset
 
         runtime = self._reach.runtime
         reset(runtime.turns.scope, self._token)
+        reset(around, self._around)
         with runtime.notes.guard("ending a session"):
             if not runtime.turns.is_paused(self.id):
                 runtime.evaluator.end(self._state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 from rich.markup import escape
 
+from agent_reach.cli.baselines import baseline, replay_
 from agent_reach.cli.console import errors
 from agent_reach.cli.scoring import score
 from agent_reach.cli.serving import clickhouse, demo, serve
@@ -20,6 +21,8 @@ def _commands() -> None:
 
 for command in (score, demo, serve):
     app.command()(command)
+app.command("replay")(replay_)
+app.add_typer(baseline, name="baseline")
 app.add_typer(clickhouse, name="clickhouse")
 
 

@@ -18,6 +18,7 @@ from agent_reach.contracts import Routes
 from agent_reach.contracts.instructions import Instructions
 from agent_reach.events import Event
 from agent_reach.importers.scoring import Row, Scoring, cores, figures
+from agent_reach.importers.tools import read_tools
 
 _SENT_AT_ONCE = 20_000
 
@@ -26,6 +27,7 @@ def score(
     files: Annotated[list[Path], typer.Argument(help="Recorded conversations: JSON, JSON lines, or our own events.")],
     routes: Annotated[Path | None, typer.Option(help="A route table: what each intent needs.")] = None,
     instructions: Annotated[Path | None, typer.Option(help="Instructions of the prompt as atoms: which were obeyed.")] = None,
+    tools: Annotated[Path | None, typer.Option(help="Names and descriptions of the tools: to say why one was missed.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with `total` and `sessions`.")] = False,
     otlp: Annotated[str | None, typer.Option(help="Send the spans on to this endpoint.")] = None,
     rows: Annotated[int, typer.Option(min=0, help="Sessions in the table, the lowest scores first; 0 for all.")] = 20,
@@ -33,8 +35,12 @@ def score(
 ) -> None:
     """Score recorded conversations."""
     sender = _Sender(otlp) if otlp else None
+    described = read_tools(tools) if tools else None
     scoring = Scoring(
-        Routes.load(routes) if routes else None, Instructions.load(instructions) if instructions else None, keep=sender
+        Routes.load(routes) if routes else None,
+        Instructions.load(instructions) if instructions else None,
+        descriptions=described,
+        keep=sender,
     )
     scored = scoring.score_all(files, processes or cores())
     if as_json:

@@ -10,6 +10,7 @@ from rich.table import Table
 from agent_reach.cli.console import output
 from agent_reach.importers.scoring import Row, Scoring
 from agent_reach.scores.coverage import Coverage
+from agent_reach.scores.misses import Cause
 from agent_reach.scores.rate import Rate, RateTally
 from agent_reach.scores.utilisation import FIFTHS, Utilisation, advice
 
@@ -18,6 +19,7 @@ def print_figures(scoring: Scoring) -> None:
     """What is counted beside the scores."""
     if scoring.rates.trials:
         print_rates(scoring.rates)
+        print_causes(scoring.causes())
     if scoring.coverage is not None:
         print_coverage(scoring.coverage)
     if scoring.utilisation.turns:
@@ -72,13 +74,21 @@ def _cells(figures: dict[str, Any]) -> list[str]:
     return cells
 
 
+_CAUSES_SHOWN = 10
 _RATES = {
     "candidate": "candidate",
     "precise": "precise",
     "first": "first-turn",
     "decision": "decision",
     "execution": "execution",
+    "reach": "with alternatives",
 }
+
+
+def print_causes(causes: list[Cause]) -> None:
+    """Why tools were missed, and what to change."""
+    for cause in causes[:_CAUSES_SHOWN]:
+        output.print(f"{cause.n:>4} × {escape(cause.intent)} missed [bold]{escape(cause.tool)}[/]: {escape(cause.suggestion)}")
 
 
 def print_rates(rates: RateTally) -> None:

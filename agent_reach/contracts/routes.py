@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from agent_reach.contracts.handoffs import HandoffContract, as_schema
 from agent_reach.contracts.load import Lines, contract_error, contract_error_at, read_yaml
@@ -107,6 +107,8 @@ class Routes(Declaration):
     weights: Weights = Weights()
     compensation: Compensation | None = None
     classifier: Classifier | None = None
+    _file: str = PrivateAttr("")
+    _lines: Lines = PrivateAttr(default_factory=dict)
 
     @field_validator("version", mode="before")
     @classmethod
@@ -148,6 +150,7 @@ class Routes(Declaration):
             routes = cls.model_validate({**data, **({"classifier": classifier} if classifier else {})})
         except ValidationError as error:
             raise contract_error(error, lines, str(path)) from None
+        routes._file, routes._lines = str(path), lines
         if tools is not None:
             routes.check_tools(tools, lines=lines, file=str(path))
         return routes
@@ -176,6 +179,13 @@ class Routes(Declaration):
         for tool, contract in self.tools.items():
             for index, alternate in enumerate(contract.alternates):
                 yield ("tools", tool, "alternates", index), alternate.tool
+
+    def place_of(self, intent: str, tool: str) -> str:
+        """Where the first step of the intent that lists the tool stands, such as `routes.yaml:7 intents.order.steps[0]`."""
+        number = next((n for n, step in enumerate(self.steps(intent)) if tool in step.tools), 0)
+        line = self._lines.get(("intents", intent, "steps", number))
+        file = f"{self._file}:{line} " if line else ""
+        return f"{file}intents.{intent}.steps[{number}]"
 
     def classify(self, text: str) -> str | None:
         """The intent of a user message, None when it has none of its own.

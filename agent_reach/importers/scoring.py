@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,8 @@ from agent_reach.importers.turns import turns_of
 from agent_reach.live import Session
 from agent_reach.scores import OpenUnit, Tally, reach_score
 from agent_reach.scores.coverage import Coverage
+from agent_reach.scores.misses import Cause, causes
+from agent_reach.scores.misses import to_record as misses_record
 from agent_reach.scores.rate import RateTally
 from agent_reach.scores.rate import to_record as rates_record
 from agent_reach.scores.reach import to_record
@@ -63,6 +65,7 @@ class Scoring:
     Args:
         routes: expectations; without a table every call is a need of its own, and recorded units count as they were recorded.
         instructions: of the prompt, checked on recorded conversations.
+        descriptions: of the tools, by name; they help to say why a tool was missed.
         keep: is handed every event, for sending on; with a route table the units that it closes instead of the recorded ones.
 
     Attributes:
@@ -73,8 +76,15 @@ class Scoring:
         utilisation: of the context.
     """
 
-    def __init__(self, routes: Routes | None = None, instructions: Instructions | None = None, *, keep: Keep | None = None) -> None:
-        self.routes, self._instructions, self._keep = routes, instructions, keep
+    def __init__(
+        self,
+        routes: Routes | None = None,
+        instructions: Instructions | None = None,
+        *,
+        descriptions: Mapping[str, str] | None = None,
+        keep: Keep | None = None,
+    ) -> None:
+        self.routes, self._instructions, self._descriptions, self._keep = routes, instructions, descriptions, keep
         self.used = routes or Routes()
         self.total = Tally()
         self.rates = RateTally()
@@ -105,11 +115,15 @@ class Scoring:
             alone = processes < 2 or self._keep or self._instructions or not is_event_lines(file)
             yield from self.score(file) if alone or file.stat().st_size < WORTH_PROCESSES else self._spread(file, processes)
 
+    def causes(self) -> list[Cause]:
+        """Why best tools were not called, the most frequent reason first."""
+        return causes(self.rates, self.used, self._descriptions)
+
     def to_record(self) -> dict[str, Any]:
         """What is counted beside the scores, as JSON-ready values."""
         found: dict[str, Any] = {}
         if self.rates.trials:
-            found["rates"] = rates_record(self.rates)
+            found["rates"] = {**rates_record(self.rates), "misses": misses_record(self.causes())}
         if self.coverage is not None:
             found["instructions"] = self.coverage.to_record()
         if self.utilisation.turns:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar, overload
 
 from langchain_core.runnables.config import var_child_runnable_config
 
 from agent_reach.integrations.acting import aact, act
 from agent_reach.integrations.calls import CallRecord
-from agent_reach.integrations.runtime import Runtime, default_runtime
+from agent_reach.integrations.runtime import Runtime, around, default_runtime
 from agent_reach.integrations.translate import agent_in
 
 P = ParamSpec("P")
@@ -27,7 +27,7 @@ def track_reach(function: Any = None, /, *, name: str = "", reach: Any = None) -
 
     Args:
         name: under which it stands in routes and spans; the function's own by default.
-        reach: a `Reach` (or its runtime); without one, a default that observes.
+        reach: a `Reach` (or its runtime); without one, whichever watches the run, else a default that observes.
 
     Example:
         >>> @track_reach
@@ -41,12 +41,22 @@ def track_reach(function: Any = None, /, *, name: str = "", reach: Any = None) -
 def _decorate(function: Callable[..., Any], *, name: str, reach: Any) -> Callable[..., Any]:
     called = name or function.__name__
     signature = inspect.signature(function)
-    runtimes: list[Runtime] = []
+    default: list[Runtime] = []
+
+    def runtime(config: Mapping[str, Any]) -> Runtime:
+        if reach is not None:
+            given: Runtime = getattr(reach, "runtime", reach)
+            return given
+        watching = _watching(config)
+        if watching is not None:
+            return watching
+        if not default:
+            default.append(default_runtime())
+        return default[0]
 
     def open_record(args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallRecord | None:
-        if not runtimes:
-            runtimes.append(getattr(reach, "runtime", reach) or default_runtime())
-        return _record(runtimes[0], called, signature, args, kwargs)
+        config: dict[str, Any] = dict(var_child_runnable_config.get() or {})
+        return _record(runtime(config), config, called, signature, args, kwargs)
 
     if inspect.iscoroutinefunction(function):
 
@@ -87,12 +97,19 @@ def _arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict
     return {k: v for k, v in bound.items() if k not in ("self", "cls")}
 
 
+def _watching(config: Mapping[str, Any]) -> Runtime | None:
+    """The runtime of the tracker that watches this run, else of the `reach.session(...)` around it."""
+    callbacks = config.get("callbacks")
+    handlers = getattr(callbacks, "handlers", callbacks) or ()
+    found = next((handler.runtime for handler in handlers if isinstance(getattr(handler, "runtime", None), Runtime)), None)
+    return found or around.get()
+
+
 def _record(
-    runtime: Runtime, name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    runtime: Runtime, config: dict[str, Any], name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> CallRecord | None:
     try:
         arguments = _arguments(signature, args, kwargs)
-        config: dict[str, Any] = dict(var_child_runnable_config.get() or {})
         agent = agent_in(config.get("metadata") or {})
         turn = runtime.turn_of(config, text=lambda: ("", 0), agent=agent)
         return CallRecord(runtime, turn, tool=name, call_id="", arguments=arguments, agent=agent)

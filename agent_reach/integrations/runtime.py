@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _BASELINE_SAMPLES = 31
 
 
+around: ContextVar[Runtime | None] = ContextVar("agent_reach_around", default=None)
+"""The runtime of the innermost `reach.session(...)`."""
+
+
 def _nobody() -> Runtime:
     raise RuntimeError("import agent_reach before its parts")
 

@@ -1,0 +1,151 @@
+"""`agent-reach baseline` and `replay`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from agent_reach.cli.console import errors, output
+from agent_reach.contracts import Routes
+from agent_reach.errors import ReachError
+from agent_reach.evaluation.baseline import Baseline, Finding, against_first_values, compare, to_record
+from agent_reach.evaluation.replay import Script, replay
+from agent_reach.importers.files import read_conversations
+from agent_reach.importers.scoring import Scoring
+
+if TYPE_CHECKING:
+    from agent_reach.reach import Reach
+
+_FAILING = ("drift", "below")
+
+baseline = typer.Typer(no_args_is_help=True, help="Keep reach rates, and see whether a later run drifted from them.")
+
+
+@baseline.command()
+def save(
+    files: Annotated[list[Path], typer.Argument(help="Recorded conversations, or our own events.")],
+    routes: Annotated[Path, typer.Option(help="The route table.")],
+    to: Annotated[Path, typer.Option("--to", help="The file to write.")] = Path("baseline.json"),
+) -> None:
+    """Keep the reach rates of recorded conversations."""
+    run = Baseline()
+    for _row in Scoring(Routes.load(routes), keep=run.observe).score_all(files, 1):
+        pass
+    run.save(to)
+    errors.print(f"{len(run.pairs)} steps of {len(run.intents)} intents kept in {escape(str(to))}")
+
+
+@baseline.command("compare")
+def compare_(
+    run: Annotated[Path, typer.Argument(help="What `save` or `replay --save` wrote of the new run.")],
+    against: Annotated[Path | None, typer.Option(help="The baseline; without one the first values, 0.9 and 0.7.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Compare a run with a baseline on the same conversations; exit status 1 when it drifted."""
+    _tell(Baseline.load(run), Baseline.load(against) if against else None, as_json)
+
+
+def replay_(
+    set_: Annotated[Path, typer.Argument(metavar="SET", help="Recorded conversations; their user messages are asked again.")],
+    agent: Annotated[
+        str, typer.Option(help="module:factory; gives a fresh graph, executor, runnable or function; may take `reach`.")
+    ],
+    routes: Annotated[Path, typer.Option(help="The route table.")],
+    save_to: Annotated[Path | None, typer.Option("--save", help="Keep the run as a baseline in this file.")] = None,
+    against: Annotated[Path | None, typer.Option(help="A baseline to compare with; exit status 1 on drift.")] = None,
+    store: Annotated[Path | None, typer.Option(help="Append the events to this file.")] = None,
+    at_once: Annotated[int, typer.Option(min=1, help="Conversations that run at the same time.")] = 4,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Ask an agent the user's messages of recorded conversations again, and score what it does."""
+    from agent_reach.integrations.asking import conversation
+    from agent_reach.reach import Reach
+
+    factory = load_factory(agent)
+    before = Baseline.load(against) if against else None
+    run = Baseline()
+    reach = Reach(Routes.load(routes), store=store)
+    reach.add_sink(run.observe)
+    scripts = [
+        Script(talk.id, tuple(message.text for message in talk.messages if message.role == "user" and message.text))
+        for talk in read_conversations(set_)
+    ]
+    results = list(replay(scripts, lambda session: conversation(reach, _made(factory, reach), session), at_once=at_once))
+    reach.shutdown()
+    failed = [result for result in results if result.error]
+    errors.print(f"{len(results)} conversations replayed, {len(failed)} ended by an error")
+    for result in failed[:5]:
+        errors.print(f"  {escape(result.session)}, message {result.asked + 1}: {escape(result.error)}")
+    if save_to:
+        run.save(save_to)
+    _tell(run, before, as_json)
+
+
+def load_factory(name: str) -> Callable[..., Any]:
+    """The function that `module:function` names; the working directory is looked in first.
+
+    Raises:
+        ReachError: there is no such module or function.
+    """
+    module, _, function = name.partition(":")
+    if not module or not function:
+        raise ReachError(f"agent: expected module:factory, found {name!r}")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ReachError(f"agent: {name!r} cannot be loaded: {error}") from error
+    if not callable(found):
+        raise ReachError(f"agent: expected a function that gives an agent, {name!r} is a {type(found).__name__}")
+    made: Callable[..., Any] = found
+    return made
+
+
+def _made(factory: Callable[..., Any], reach: Reach) -> Any:
+    """A fresh agent; a factory that has a parameter `reach` is given the one that watches."""
+    return factory(reach=reach) if "reach" in inspect.signature(factory).parameters else factory()
+
+
+def _tell(run: Baseline, before: Baseline | None, as_json: bool) -> None:
+    found = compare(before, run) if before is not None else against_first_values(run)
+    if as_json:
+        typer.echo(json.dumps({"findings": to_record(found), "models": sorted(run.models), "prompts": sorted(run.prompts)}))
+    else:
+        _print(found, run, before)
+    if any(finding.verdict in _FAILING for finding in found):
+        raise typer.Exit(1)
+
+
+def _print(found: list[Finding], run: Baseline, before: Baseline | None) -> None:
+    title = "reach on the same conversations" if before else "candidate reach against the first values"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("intent", "figure", "before" if before else "wanted", "after", "n", "difference", "p", "verdict"):
+        table.add_column(name, justify="left" if name in ("intent", "figure", "verdict") else "right")
+    for one in found:
+        known = one.after is not None
+        table.add_row(
+            escape(one.intent),
+            one.figure,
+            f"{one.before:.2f}" if known else "–",
+            f"{one.after:.2f}" if known else "–",
+            str(one.n),
+            f"{one.difference.low:+.2f} … {one.difference.high:+.2f}" if one.difference else "–",
+            f"{one.p:.3f}" if one.p is not None else "–",
+            f"[red]{one.verdict}[/]" if one.verdict in _FAILING else one.verdict,
+        )
+    output.print(table)
+    if before is not None:
+        for name, old, new in (("model", before.models, run.models), ("prompt", before.prompts, run.prompts)):
+            if old and new and old != new:
+                output.print(f"{name} changed: {escape(', '.join(sorted(old)))} → {escape(', '.join(sorted(new)))}")

@@ -1,0 +1,1 @@
+"""Judging agents on recorded and replayed conversations."""

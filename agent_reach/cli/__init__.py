@@ -7,6 +7,7 @@ from rich.markup import escape
 
 from agent_reach.cli.baselines import baseline, replay_
 from agent_reach.cli.console import errors
+from agent_reach.cli.reviewing import review, routes
 from agent_reach.cli.scoring import score
 from agent_reach.cli.serving import clickhouse, demo, serve
 from agent_reach.errors import ReachError
@@ -19,10 +20,11 @@ def _commands() -> None:
     """See, score and repair whether agents reach the tools, knowledge and agents that their task needs."""
 
 
-for command in (score, demo, serve):
+for command in (score, review, demo, serve):
     app.command()(command)
 app.command("replay")(replay_)
 app.add_typer(baseline, name="baseline")
+app.add_typer(routes, name="routes")
 app.add_typer(clickhouse, name="clickhouse")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,10 @@ from agent_reach.cli import tables
 from agent_reach.cli.console import errors
 from agent_reach.contracts import Routes
 from agent_reach.contracts.instructions import Instructions
+from agent_reach.errors import ReachError
+from agent_reach.evaluation.review import save
 from agent_reach.events import Event
+from agent_reach.importers.review import AskJudge, Reviewer
 from agent_reach.importers.scoring import Row, Scoring, cores, figures
 from agent_reach.importers.tools import read_tools
 
@@ -28,6 +31,16 @@ def score(
     routes: Annotated[Path | None, typer.Option(help="A route table: what each intent needs.")] = None,
     instructions: Annotated[Path | None, typer.Option(help="Instructions of the prompt as atoms: which were obeyed.")] = None,
     tools: Annotated[Path | None, typer.Option(help="Names and descriptions of the tools: to say why one was missed.")] = None,
+    classifier: Annotated[
+        str | None, typer.Option(help="Any `init_chat_model` name: tells the intents, limited to the table's.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="Another model: where it names a tool that the table does not, the unit is in doubt.")
+    ] = None,
+    agent_model: Annotated[str, typer.Option(help="The model that was recorded: a warning when it judges itself.")] = "",
+    answers: Annotated[Path | None, typer.Option(help="Keep what classifier and judge say in this file.")] = None,
+    review: Annotated[Path | None, typer.Option(help="Write the units that a person should look at to this file.")] = None,
+    sample: Annotated[float, typer.Option(min=0, max=1, help="Share of plain misses and guessed successes among them.")] = 0.1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with `total` and `sessions`.")] = False,
     otlp: Annotated[str | None, typer.Option(help="Send the spans on to this endpoint.")] = None,
     rows: Annotated[int, typer.Option(min=0, help="Sessions in the table, the lowest scores first; 0 for all.")] = 20,
@@ -36,10 +49,15 @@ def score(
     """Score recorded conversations."""
     sender = _Sender(otlp) if otlp else None
     described = read_tools(tools) if tools else None
+    table = _table(routes, classifier, answers)
+    reviewer = None
+    if table is not None and (judge or review):
+        reviewer = Reviewer(table, _judge(judge, described, agent_model, answers), sample=sample)
     scoring = Scoring(
-        Routes.load(routes) if routes else None,
+        table,
         Instructions.load(instructions) if instructions else None,
         descriptions=described,
+        reviewer=reviewer,
         keep=sender,
     )
     scored = scoring.score_all(files, processes or cores())
@@ -50,9 +68,42 @@ def score(
             lowest, count = _lowest(scored, rows)
         tables.print_scores(figures(scoring.total, scoring.used), lowest, count)
         tables.print_figures(scoring)
+    if reviewer is not None:
+        _tell_review(reviewer, review)
     if sender is not None:
         sender.flush()
         errors.print(f"{sender.sent} spans sent to {escape(sender.otlp)}")
+
+
+def _table(routes: Path | None, classifier: str | None, answers: Path | None) -> Routes | None:
+    if routes is None:
+        if classifier:
+            raise ReachError("classifier: needs --routes, whose intents it is limited to")
+        return None
+    table = Routes.load(routes)
+    if not classifier:
+        return table
+    from agent_reach.integrations.answers import IntentClassifier, chat_model
+
+    return table.model_copy(update={"classifier": IntentClassifier(chat_model(classifier), table, cache=answers)})
+
+
+def _judge(model: str | None, described: Mapping[str, str] | None, agent_model: str, answers: Path | None) -> AskJudge | None:
+    if not model:
+        return None
+    if not described:
+        raise ReachError("judge: needs --tools, the registered tools with their descriptions")
+    from agent_reach.integrations.answers import Judge, chat_model
+
+    return Judge(chat_model(model), described, agent_model=agent_model, cache=answers)
+
+
+def _tell_review(reviewer: Reviewer, review: Path | None) -> None:
+    errors.print(f"{len(reviewer.doubtful)} units in doubt are in no rate; {len(reviewer.items)} to look at")
+    if reviewer.unjudged:
+        errors.print(f"{reviewer.unjudged} units have no judgement: the model was down, slow, or named no registered tool")
+    if review is not None:
+        save(reviewer.items, review)
 
 
 class _Sender:

@@ -18,7 +18,6 @@ from agent_reach.demo.model import ScriptedModel
 from agent_reach.demo.relevance import fit_relevance
 from agent_reach.demo.tasks import TASKS, run_task
 from agent_reach.demo.world import World
-from agent_reach.errors import ReachError
 from agent_reach.events import CompensationStep, Event
 from agent_reach.reach import Reach
 from agent_reach.scores import ReachScore, Tally, reach_score
@@ -82,11 +81,9 @@ def run_demo(console: Console, *, model: str | None, otlp: str | None, store: Pa
 def _model(name: str | None) -> Any:
     if name is None:
         return ScriptedModel()
-    try:
-        from langchain.chat_models import init_chat_model
-    except ImportError:
-        raise ReachError("--model: expected the package langchain and the model's own; pip install langchain") from None
-    return init_chat_model(name)
+    from agent_reach.integrations.answers import chat_model
+
+    return chat_model(name)
 
 
 def _table(cells: dict[str, list[str]]) -> Table:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from agent_reach.errors import FormatError
 from agent_reach.importers.messages import Message, MessageError, read_message
+
+Facts = Mapping[str, str | int | float | bool]
 
 _KEYS: Final = ("traj", "messages", "history", "conversation", "trajectory")
 _IDS: Final = ("session_id", "thread_id", "conversation_id", "id", "question_ID")
@@ -17,12 +19,20 @@ _IDS: Final = ("session_id", "thread_id", "conversation_id", "id", "question_ID"
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One recorded conversation, with its place in the file."""
+    """One conversation.
+
+    Attributes:
+        id: its own, else made of file and place.
+        file, record: its place.
+        messages: oldest first.
+        facts: what else its record says, plain values only, such as a reward or an outcome.
+    """
 
     id: str
     file: str
     record: int
     messages: list[Message]
+    facts: Facts = field(default_factory=dict)
 
 
 def is_event_lines(path: str | Path) -> bool:
@@ -68,7 +78,13 @@ def read_conversations(path: str | Path) -> Iterator[Conversation]:
         while name in names:
             name += f".{index}"
         names.add(name)
-        yield Conversation(name, file, index, messages)
+        yield Conversation(name, file, index, messages, _facts(record))
+
+
+def _facts(record: Any) -> Facts:
+    if not isinstance(record, Mapping):
+        return {}
+    return {str(key): value for key, value in record.items() if isinstance(value, str | int | float | bool)}
 
 
 def _records(path: str | Path) -> list[Any]:

@@ -24,6 +24,7 @@ from agent_reach.events import Event, Turn, UnitClosed
 from agent_reach.importers.chat import events_of
 from agent_reach.importers.events import read_events
 from agent_reach.importers.files import is_event_lines, read_conversations
+from agent_reach.importers.review import Reviewer
 from agent_reach.importers.turns import turns_of
 from agent_reach.live import Session
 from agent_reach.scores import OpenUnit, Tally, reach_score
@@ -66,6 +67,7 @@ class Scoring:
         routes: expectations; without a table every call is a need of its own, and recorded units count as they were recorded.
         instructions: of the prompt, checked on recorded conversations.
         descriptions: of the tools, by name; they help to say why a tool was missed.
+        reviewer: looks at the units of recorded conversations that have a route.
         keep: is handed every event, for sending on; with a route table the units that it closes instead of the recorded ones.
 
     Attributes:
@@ -82,12 +84,14 @@ class Scoring:
         instructions: Instructions | None = None,
         *,
         descriptions: Mapping[str, str] | None = None,
+        reviewer: Reviewer | None = None,
         keep: Keep | None = None,
     ) -> None:
         self.routes, self._instructions, self._descriptions, self._keep = routes, instructions, descriptions, keep
         self.used = routes or Routes()
+        self._reviewer = reviewer
         self.total = Tally()
-        self.rates = RateTally()
+        self.rates = RateTally(doubtful=reviewer.doubtful if reviewer else ())
         self.coverage = Coverage(instructions) if instructions else None
         self.utilisation = Utilisation()
 
@@ -136,7 +140,11 @@ class Scoring:
             session = Session(conversation.id, self.used)
             if self.coverage is not None:
                 self.coverage.observe(conversation.id, turns_of(conversation.messages, self.used))
-            for event in events_of(session, conversation.messages, begun=begun):
+            events: Iterable[Event] = events_of(session, conversation.messages, begun=begun)
+            if self._reviewer is not None:
+                events = list(events)
+                self._reviewer.look(conversation.id, conversation.messages, events)
+            for event in events:
                 self._count(event)
             yield self._row(session, conversation.file)
 

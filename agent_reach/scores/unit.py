@@ -159,7 +159,7 @@ class OpenUnit:
         final = bool(self.answered) and not self.asked and not self.abandoned_turn
         counted = [need for need in self.needs if final or need.last or not need.cancelled]
         counts = self._count(counted, closing=True)
-        guessed = final and counts.reached < counts.needs
+        guessed = final and any(need.last != "ok" and not self._found_elsewhere(need) for need in counted)
         abnormal = counts.reached < counts.needs or bool(counts.taken) or self.broken_link or bool(self.incomplete_handoffs)
         return UnitClosed(
             session=session,
@@ -183,6 +183,12 @@ class OpenUnit:
             steps=tuple(outcome.to_text() for outcome in self.route.outcomes()) if self.route else (),
             called=tuple(self.route.called) if self.route else (),
             route_version=route_version,
+        )
+
+    def _found_elsewhere(self, need: Need) -> bool:
+        """An alternative path served the step."""
+        return self.route is not None and any(
+            step.alternative for step, own in zip(self.route.steps, self.needs, strict=False) if own is need
         )
 
     def _responsible(self) -> str:

@@ -23,11 +23,13 @@ from agent_reach.checks import (
     lexical_relevance,
 )
 from agent_reach.contracts import Compensation, HandoffContract, Routes
+from agent_reach.contracts.instructions import Instructions
 from agent_reach.contracts.load import contract_error
 from agent_reach.errors import ContractError
 from agent_reach.events import Event
 from agent_reach.live import BandChange, Evaluator, Notes, Session
 from agent_reach.scores import ReachScore
+from agent_reach.scores.coverage import Coverage
 from agent_reach.scores.rate import RateTally
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class Reach:
         calibrated: its numbers are probabilities, so that fragments below the cut may be dropped.
         citation: says which fragments of the context a reply cites: a function, or any LangChain `Embeddings`; by default what
             both say alone: names, numbers, rare phrases.
+        instructions: the prompt's instructions as atoms, or the path of their YAML file, checked as turns end.
         max_sessions, idle_seconds: bounds of what is kept in memory.
 
     Raises:
@@ -80,6 +83,7 @@ class Reach:
         relevance: Relevance | Embeddings | None = None,
         calibrated: bool = False,
         citation: Citation | Embeddings | None = None,
+        instructions: Instructions | Mapping[str, Any] | str | Path | None = None,
         max_sessions: int = 10_000,
         idle_seconds: float = 3_600.0,
     ) -> None:
@@ -91,7 +95,7 @@ class Reach:
         from agent_reach.telemetry.otlp import Telemetry
         from agent_reach.telemetry.spans import OtelTracing
 
-        self.routes = _routes(routes)
+        self.routes, checked = _routes(routes), _instructions(instructions)
         self.notes = Notes()
         self._stored = StoredSessions(sessions) if sessions is not None else None
         self._evaluator = Evaluator(
@@ -103,6 +107,9 @@ class Reach:
         self._evaluator.add_sink(metrics)
         self._rates = RateTally()
         self._evaluator.add_sink(self._rates.observe)
+        self._coverage = Coverage(checked) if checked else None
+        if self._coverage is not None:
+            self._evaluator.add_sink(self._coverage.observe_event)
         self._lines = EventLines(store) if store is not None else None
         if self._lines is not None:
             self._evaluator.add_sink(self._lines)
@@ -118,6 +125,7 @@ class Reach:
             relevance=_relevance(relevance),
             calibrated=calibrated,
             citation=_citation(citation),
+            instructions=checked,
             store_ledger=None if sessions is None else lambda task: BaseStoreLedger(sessions, task),
         )
         breakers = self.runtime.breakers
@@ -206,6 +214,11 @@ class Reach:
     def rates(self) -> RateTally:
         """Reach rates over all sessions of this process, from the task units that have closed."""
         return self._rates
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """How the instructions were obeyed over all sessions of this process; None without instructions."""
+        return self._coverage
 
     def on_band(self, hook: Callable[[BandChange], object]) -> None:
         """Call `hook` whenever a link of a session, or its total, enters another band."""
@@ -318,6 +331,17 @@ def _routes(value: Any) -> Routes:
         return Routes.load(value)
     try:
         return Routes.model_validate(value)
+    except ValidationError as error:
+        raise contract_error(error, {}, None) from None
+
+
+def _instructions(value: Any) -> Instructions | None:
+    if value is None or isinstance(value, Instructions):
+        return value
+    if isinstance(value, str | Path):
+        return Instructions.load(value)
+    try:
+        return Instructions.model_validate(value)
     except ValidationError as error:
         raise contract_error(error, {}, None) from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,6 +48,21 @@ class TurnRecord:
     @property
     def replies(self) -> tuple[str, ...]:
         return tuple(act.text for act in self.acts if act.text)
+
+
+def verdicts(atoms: Iterable[Atom], turn: TurnRecord) -> tuple[dict[str, Verdict], dict[str, Exception]]:
+    """The verdict on each atom whose condition was met, by id, and what `check` functions raised: those are not counted."""
+    found: dict[str, Verdict] = {}
+    raised: dict[str, Exception] = {}
+    for atom in atoms:
+        try:
+            verdict = verdict_of(atom, turn)
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            raised[atom.id] = error
+            continue
+        if verdict is not None:
+            found[atom.id] = verdict
+    return found, raised
 
 
 def verdict_of(atom: Atom, turn: TurnRecord) -> Verdict | None:

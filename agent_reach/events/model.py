@@ -247,6 +247,7 @@ class Turn(Event):
         context_sources, context_groups: of the fragments that stood in the context, in their order; empty unless the
             turn was answered.
         context_cited: for each of them `1` when the reply cites it, else `0`.
+        instructions: verdict and id of each atom of the prompt whose condition was met, such as `obeyed confirm-refund`.
         user, reply: payload.
     """
 
@@ -261,6 +262,7 @@ class Turn(Event):
     context_sources: tuple[str, ...] = attribute("agent_reach.context.sources", ())
     context_groups: tuple[str, ...] = attribute("agent_reach.context.groups", ())
     context_cited: tuple[str, ...] = attribute("agent_reach.context.cited", ())
+    instructions: tuple[str, ...] = attribute("agent_reach.instructions", ())
     user: str = attribute("agent_reach.turn.user")
     reply: str = attribute("agent_reach.turn.reply")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from agent_reach.checks import placed
+from agent_reach.checks.instructions import Act
 from agent_reach.events import Decision
 from agent_reach.integrations.translate import prompt_hash, text_of
 
@@ -48,6 +49,9 @@ def record_decision(
     context = placed([*turn.session.context, *turn.fragments], texts)
     turn.context = context or turn.context
     turn.decided = True
+    if runtime.instructions is not None:
+        turn.acts += [Act(text=reply)] if (reply := text_of(message)) else []
+        turn.acts += [Act(tool=call["name"]) for call in message.tool_calls]
     this_turn = next((i for i in range(len(sent) - 1, -1, -1) if isinstance(sent[i], HumanMessage)), 0)
     event = Decision(
         **turn.where(),

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from langchain_core.tools import BaseTool
 
 from agent_reach.checks import Citation, Fragment, Relevance, citations, lexical_relevance, utilised
+from agent_reach.checks.instructions import Act, TurnRecord, verdicts
 from agent_reach.compensate import Breakers, Snapshots
 from agent_reach.contracts import Alternate, Compensation, HandoffContract, Routes, ToolContract
+from agent_reach.contracts.instructions import Instructions
 from agent_reach.events import Event, UnitClosed, unit_attributes
 from agent_reach.integrations.capture import Capture
 from agent_reach.integrations.shadow import Shadows
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from agent_reach.integrations.storage import BaseStoreLedger
 
 _BASELINE_SAMPLES = 31
+_SAID_KEPT = 20_000
 
 
 around: ContextVar[Runtime | None] = ContextVar("agent_reach_around", default=None)
@@ -46,6 +49,7 @@ class Runtime:
         capture: payload policy.
         relevance: judges fragments; `calibrated` says whether its numbers are probabilities.
         citation: says which fragments a reply cites.
+        instructions: atoms of the prompt, checked as turns end.
         clock: nanoseconds since 1970.
         store_ledger: makes a ledger of the session store, if there is one.
     """
@@ -65,13 +69,14 @@ class Runtime:
         relevance: Relevance = lexical_relevance,
         calibrated: bool = False,
         citation: Citation = citations,
+        instructions: Instructions | None = None,
         store_ledger: Callable[[str], BaseStoreLedger] | None = None,
     ) -> None:
         self.routes, self.policy = routes, policy
         self.evaluator, self.tracing, self.notes, self.capture = evaluator, tracing, notes, capture
         self.clock = clock
         self.relevance, self.calibrated, self.citation = relevance, calibrated, citation
-        self.store_ledger = store_ledger
+        self.store_ledger, self.instructions = store_ledger, instructions
         self.breakers, self.snapshots = Breakers(), Snapshots()
         self.current: ContextVar[CallRecord | None] = ContextVar("agent_reach_call", default=None)
         self.retrieving: ContextVar[bool] = ContextVar("agent_reach_retrieving", default=False)
@@ -131,6 +136,19 @@ class Runtime:
             self.notes.add("citation", "the citation function raised; the turn's context is not counted", error)
             return {}
         return utilised(context, cited)
+
+    def verdicts(self, turn: OpenTurn) -> tuple[str, ...]:
+        """Verdict and id of each atom whose condition the turn met; a check that raises is noted and not counted."""
+        assert self.instructions is not None
+        acts = (
+            turn.acts if any(act.text == turn.reply for act in turn.acts) or not turn.reply else [*turn.acts, Act(text=turn.reply)]
+        )
+        session = turn.session
+        found, raised = verdicts(self.instructions.atoms, TurnRecord(turn.user, turn.ref.intent, tuple(acts), session.said))
+        session.said = f"{session.said}\n{turn.user}"[-_SAID_KEPT:]
+        for atom, error in raised.items():
+            self.notes.add("instruction", f"the check of instruction {atom!r} raised; it is not counted", error)
+        return tuple(f"{verdict} {atom}" for atom, verdict in found.items())
 
     def payload(self, value: Any) -> str:
         """The content as it may be kept; `""` when capture is off or a redactor raises."""

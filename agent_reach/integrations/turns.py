@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from agent_reach.checks import Fragment, asks_user, is_step_limit
+from agent_reach.checks.instructions import Act
 from agent_reach.events import Turn, TurnOutcome
 from agent_reach.integrations.capture import clean
 from agent_reach.integrations.tracing import Handle
@@ -46,12 +47,13 @@ class OpenTurn:
         fragments: that were retrieved and may have entered the context.
         context: those of the session and the turn that stood in a model's input, in their order.
         decided: a model's input was seen.
+        acts: what models asked for and said, in order; kept while instructions are checked.
         count: calls that were opened in it.
         reply: the newest final text of a model, `calls` whether it asked for tools instead.
     """
 
     __slots__ = (
-        "agent", "asked", "calls", "context", "count", "decided", "deferred", "fragments", "handing_over", "handle",
+        "acts", "agent", "asked", "calls", "context", "count", "decided", "deferred", "fragments", "handing_over", "handle",
         "human_step", "offered",
         "paused", "published", "ref", "reply", "returned_directly", "root", "runs", "session", "started", "supply_asked", "user",
         "users",
@@ -75,6 +77,7 @@ class OpenTurn:
         self.supply_asked: set[str] = set()
         self.fragments: list[Fragment] = []
         self.context: list[Fragment] = []
+        self.acts: list[Act] = []
 
     def keep_fragments(self, fragments: list[Fragment]) -> None:
         """Remember what entered the context, the newest first to go last."""
@@ -256,6 +259,7 @@ class Turns:
             status="fail" if failed else "cancelled" if outcome == "abandoned" else "ok",
             outcome=outcome,
             **(runtime.utilised(context, turn.reply, turn.user) if outcome == "answered" and context and turn.reply else {}),
+            instructions=runtime.verdicts(turn) if runtime.instructions is not None else (),
             user=runtime.payload(turn.user),
             reply=runtime.payload(turn.reply),
         )

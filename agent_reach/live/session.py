@@ -42,6 +42,7 @@ class Session:
         paused: the turn that waits for a person.
         stored: what a store holds of it is known, so that saving loses nothing.
         facts: values that compensation may supply to an incomplete handoff.
+        said: by the user in turns that ended; kept while instructions are checked.
         context: fragments that the user declared to stand in the prompts of the session.
     """
 
@@ -57,6 +58,7 @@ class Session:
         self.paused: TurnRef | None = None
         self.bands: dict[str, Band] = {}
         self.facts: dict[str, Any] = {}
+        self.said = ""
         self.context: deque[Fragment] = deque(maxlen=_FRAGMENTS_KEPT)
         self.cost = 0.0
         self.seen = 0.0

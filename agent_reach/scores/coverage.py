@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_reach.checks.instructions import TurnRecord, verdict_of
+from agent_reach.checks.instructions import TurnRecord, verdicts
 from agent_reach.contracts.instructions import Instructions
+from agent_reach.events import Event, Turn
 from agent_reach.scores.rate import Rate, rate_of
 
 _KEPT = 5
@@ -35,23 +36,26 @@ class Coverage:
     def observe(self, conversation: str, turns: Iterable[TurnRecord]) -> None:
         """Count the turns of one conversation."""
         for number, turn in enumerate(turns, 1):
-            for atom in self.instructions.atoms:
-                try:
-                    verdict = verdict_of(atom, turn)
-                except Exception as error:  # noqa: BLE001 - a user's function may raise anything; the atom is then not counted
-                    self.failed[atom.id] = f"{type(error).__name__}: {error}"
-                    continue
-                if verdict is None:
-                    continue
-                if verdict == "over_obeyed":
-                    self.over_obeyed[atom.id] += 1
-                    continue
-                self.triggered[atom.id] += 1
-                self.obeyed[atom.id] += verdict == "obeyed"
-                if verdict == "disobeyed":
-                    places = self.broken.setdefault(atom.id, [])
-                    if len(places) < _KEPT:
-                        places.append((conversation, number))
+            found, raised = verdicts(self.instructions.atoms, turn)
+            self.failed |= {atom: f"{type(error).__name__}: {error}" for atom, error in raised.items()}
+            self._count(conversation, number, found)
+
+    def observe_event(self, event: Event) -> None:
+        """Count what a live turn says of its atoms."""
+        if isinstance(event, Turn) and event.instructions:
+            pairs = (text.partition(" ") for text in event.instructions)
+            self._count(event.session, event.turn, {atom: verdict for verdict, _, atom in pairs})
+
+    def _count(self, conversation: str, turn: int, verdicts: Mapping[str, str]) -> None:
+        for atom, verdict in verdicts.items():
+            if verdict == "over_obeyed":
+                self.over_obeyed[atom] += 1
+                continue
+            self.triggered[atom] += 1
+            self.obeyed[atom] += verdict == "obeyed"
+            places = self.broken.setdefault(atom, []) if verdict == "disobeyed" else []
+            if verdict == "disobeyed" and len(places) < _KEPT:
+                places.append((conversation, turn))
 
     def rate(self, atom: str = "") -> Rate:
         """Coverage of one atom, or of all."""

@@ -18,7 +18,9 @@ log = logging.getLogger("agent_reach.server")
 
 _SHORTEST_PAUSE: Final = 3.0
 _LONGEST_PAUSE: Final = 30.0
-_REFRESHES: Final = ("refresh_tools", "refresh_steps", "refresh_sources", "refresh_context", "refresh_agents")
+_REFRESHES: Final = (
+    "refresh_tools", "refresh_steps", "refresh_atoms", "refresh_sources", "refresh_context", "refresh_agents",
+)  # fmt: skip
 """The agents last: by them the next process sees that all snapshots were taken."""
 
 _OVERLAP: Final = 60.0

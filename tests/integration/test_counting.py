@@ -407,3 +407,37 @@ async def test_a_result_that_passes_the_outcome_check_is_an_alternative_path(obs
         assert session.rates.overall("candidate").hits == 0
         assert session.rates.overall("reach").hits == (verdict == "alternative")
         assert seen.reach.notes.counts["outcome_check"] == (verdict == "unneeded")
+
+
+# instructions ---------------------------------------------------------------------------------------------------------
+
+ATOMS = [
+    {"id": "confirm first", "when": {"user": "refund"}, "then": {"ask": "sure", "before": "find"}},
+    {"id": "ask-number", "when": {"user": "order"}, "then": {"ask": "number", "given": "A-\\d"}},
+    {"id": "no-promises", "then": {"not_say": "guarantee"}},
+]
+
+
+@MODES
+async def test_instructions_are_checked_as_turns_end(observed, mode):
+    seen = observed(instructions={"atoms": ATOMS})
+    said = [ask(("find", {"x": 1})), "I guarantee it.", "Which order number is it, please?"]
+    app = graph(seen.reach.tool_node([find]), said, [find], checkpointer=InMemorySaver())
+    config = {"callbacks": [seen.reach.tracker], "configurable": {"thread_id": "s"}}
+    for text in ("a refund for A-1", "what of my order"):
+        await run(app, user(text), config, mode)
+    told = [turn.instructions for turn in seen.of(Turn)]
+    assert told == [("disobeyed confirm first", "disobeyed no-promises"), ("over_obeyed ask-number", "obeyed no-promises")]
+    coverage = seen.reach.coverage
+    assert (coverage.rate("no-promises").hits, coverage.rate("no-promises").n) == (1, 2)
+    assert coverage.over_obeyed["ask-number"] == 1
+    assert coverage.broken["confirm first"] == [("s", 1)]
+
+
+def test_an_instruction_whose_check_raises_is_noted_and_not_counted(observed):
+    def broken(user, calls, replies):
+        raise RuntimeError("no")
+
+    seen = observed(instructions={"atoms": [{"id": "x", "then": {"check": broken}}]})
+    graph(seen.reach.tool_node([find]), ["hello"]).invoke(user(), {"callbacks": [seen.reach.tracker]})
+    assert (seen.of(Turn)[0].instructions, seen.reach.notes.counts["instruction"]) == ((), 1)

@@ -21,6 +21,7 @@ VIEWS = {
     "/sessions": "Sessions",
     "/session/observing-11": "Where it broke",
     "/intents": "Needed tool by intent",
+    "/intents?against=1": "compare with route version",
     "/knowledge": "Recall, semantic hit and context utilisation over time",
     "/compensation": "The ladder",
     "/evaluations": "Evaluations",

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from agent_reach.contracts import Routes, Weights
+from agent_reach.contracts.instructions import Instructions
 from agent_reach.errors import StoreError, UnreadableSegment
 from agent_reach.events import Handoff, Retrieval, ToolCall, Turn, UnitClosed
 from agent_reach.scores import Tally
+from agent_reach.scores.coverage import Coverage
 from agent_reach.scores.rate import RateTally
 from agent_reach.scores.reach import reach_score
 from agent_reach.scores.utilisation import Place, Utilisation
@@ -26,7 +28,7 @@ from tests.integration.serving import clickhouse_front
 from tests.streams import live, random_stream
 
 NOW = int(time.time()) // 60 * 60 * 10**9
-REFRESH = ("refresh_agents", "refresh_tools", "refresh_steps", "refresh_sources", "refresh_context")
+REFRESH = ("refresh_agents", "refresh_tools", "refresh_steps", "refresh_atoms", "refresh_sources", "refresh_context")
 EVERYTHING = {"from": NOW / 1e9 - 86_400, "to": NOW / 1e9 + 86_400, "agent": "", "intent": "", "version": ""}
 
 
@@ -257,6 +259,19 @@ def test_context_utilisation_by_place_is_what_the_pure_function_counts(store, tm
     assert found.by("label") == expected.by("label")
     sources = {row["source"]: (row["cited"], row["injected"]) for row in store.select("sources", **EVERYTHING)}
     assert sources == {source: (rate.hits, rate.n) for source, rate in expected.by("source").items()}
+
+
+def test_instructions_by_atom_are_what_the_pure_function_counts(store, tmp_path):
+    where = {"session": "s", "agent": "a", "trace": "c" * 32}
+    told = [("obeyed be kind", "disobeyed short"), ("over_obeyed be kind",), (), ("obeyed be kind", "obeyed short")]
+    turns = [Turn(**where, id=f"{n + 1:016x}", time=NOW + n, instructions=texts) for n, texts in enumerate(told)]
+    store.write_segment(segment(tmp_path, turns))
+    refresh(store)
+    coverage = Coverage(Instructions())
+    for turn in turns:
+        coverage.observe_event(turn)
+    rows = {row["atom"]: (row["obeyed"], row["triggered"], row["over"]) for row in store.select("atoms", **EVERYTHING)}
+    assert rows == {atom: (*coverage.rate(atom)[:2], coverage.over_obeyed[atom]) for atom in ("be kind", "short")}
 
 
 def test_the_newest_word_of_each_process_tells_whether_a_breaker_is_open(store):

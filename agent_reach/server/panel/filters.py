@@ -21,6 +21,7 @@ class Filters:
         until: end of the range in seconds since 1970, `""` for now.
         agent, intent, version: `""` for all.
         search: part of a session's id.
+        against: another route version, laid over the intents.
         broken: `1` for sessions with a link that was not reached.
     """
 
@@ -31,6 +32,7 @@ class Filters:
     version: str = ""
     search: str = ""
     broken: str = ""
+    against: str = ""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Filters:

@@ -179,17 +179,24 @@ class Views:
 
     def intents(self, filters: Filters) -> Page:
         """Which intents do not get the tool that they need."""
-        found = self._select(filters, heat={}, tools={}, misses={"limit": 50})
+        found = self._select(filters, heat={}, tools={}, atoms={}, misses={"limit": 50})
+        before = self._heat_of(filters.against, filters) if filters.against else {}
         misses = [
             {**row, "called": as_list(row["called"]), "why": _WHY.get(row["reason"], row["reason"])} for row in found["misses"]
         ]
-        cells = [{**row, "few": row["n"] < _FEW} for row in found["heat"]]
+        cells = [{**row, "few": row["n"] < _FEW, "before": before.get(_place(row))} for row in found["heat"]]
         return {
             "buckets": sorted({row["turns"] for row in cells}),
             "grid": _grid(cells),
             "tools": found["tools"],
+            "atoms": found["atoms"],
             "misses": misses,
         }
+
+    def _heat_of(self, version: str, filters: Filters) -> dict[tuple[str, str, str], Row]:
+        """The cells of another route version."""
+        asked = {**filters.parameters(self._clock()), "version": version}
+        return {_place(row): row for row in self._store.select("heat", **asked)}
 
     def knowledge(self, filters: Filters) -> Page:
         """Whether what was retrieved was needed, and used."""
@@ -231,6 +238,10 @@ class Views:
         tools = [row for row in found["tools"] if row["first_short"] or row["refused"]]
         minutes = {"minutes": dict(by_tool), "most": most}
         return {"rungs": rungs, "short": short, "tools": tools, "breakers": found["breakers"], **minutes}
+
+
+def _place(cell: Row) -> tuple[str, str, str]:
+    return cell["intent"], cell["needed"], cell["turns"]
 
 
 def _by_bucket(rows: Iterable[Row]) -> list[tuple[float, Row]]:

@@ -51,6 +51,7 @@ CREATE TABLE IF NOT EXISTS reach_events$local $on_cluster (
     `abnormal` Bool,
     `degraded` UInt32,
     `steps` String COMMENT 'JSON array, one text a step of the route, see agent_reach.scores.steps',
+    `instructions` String COMMENT 'of a turn: JSON array, verdict and id of each instruction whose condition was met',
     `called` String COMMENT 'JSON array of the tools that a unit with a route called',
     `stored` DateTime64(3) COMMENT 'when this row arrived',
     INDEX idx_stored stored TYPE minmax GRANULARITY 1
@@ -114,6 +115,7 @@ SELECT
     a['agent_reach.abnormal'] = 'true' AS abnormal,
     toUInt32OrZero(a['agent_reach.unit.degraded']) AS degraded,
     a['agent_reach.unit.steps'] AS steps,
+    a['agent_reach.instructions'] AS instructions,
     a['agent_reach.unit.called'] AS called,
     now64(3) AS stored
 FROM otel_traces$local
@@ -157,6 +159,7 @@ CREATE TABLE IF NOT EXISTS foreign_spans$local $on_cluster (
     `trace` String,
     `root` Bool,
     `steps` String COMMENT 'JSON array, one text a step of the route, see agent_reach.scores.steps',
+    `instructions` String COMMENT 'of a turn: JSON array, verdict and id of each instruction whose condition was met',
     `called` String COMMENT 'JSON array of the tools that a unit with a route called',
     `stored` DateTime64(3)
 ) ENGINE = $merge_tree

@@ -18,7 +18,7 @@ WITH (SELECT taken_penalty FROM reach_settings ORDER BY set DESC LIMIT 1) AS pen
     CAST(kind, 'String') AS k, CAST(status, 'String') AS st, CAST(rung, 'String') AS r
 SELECT
     time, toStartOfMinute(time) AS minute, latency, kind, session, service, agent, intent, version, turn, stored,
-    tool, steps, called, rung, status, first_status, fail_cause, error_type, attempts,
+    tool, steps, called, instructions, rung, status, first_status, fail_cause, error_type, attempts,
     source, retrieved, relevant, admitted, ideal, context_sources, context_groups, context_cited,
 $counts
 FROM reach_events FINAL;
@@ -86,6 +86,23 @@ ORDER BY (minute, agent, intent, version, needed, turns)
 TTL minute + toIntervalDay($ttl_days);
 
 $distributed reach_step_minutes BY cityHash64(agent);
+
+-- Minute snapshots of instructions: turns in which the condition of one was met.
+CREATE TABLE IF NOT EXISTS reach_atom_minutes$local $on_cluster (
+    `minute` DateTime('UTC'),
+    `agent` LowCardinality(String),
+    `intent` LowCardinality(String),
+    `version` LowCardinality(String),
+    `atom` LowCardinality(String) COMMENT 'id of the instruction',
+    `triggered` UInt64, `obeyed` UInt64,
+    `over` UInt64 COMMENT 'asked again for what was given: in neither of the two',
+    `taken_at` DateTime64(3)
+) ENGINE = $replacing_minutes
+PARTITION BY toYYYYMM(minute)
+ORDER BY (minute, agent, intent, version, atom)
+TTL minute + toIntervalDay($ttl_days);
+
+$distributed reach_atom_minutes BY cityHash64(agent);
 
 -- Minute snapshots by knowledge source.
 CREATE TABLE IF NOT EXISTS reach_source_minutes$local $on_cluster (

@@ -119,6 +119,17 @@ WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: 
 GROUP BY intent, needed, turns
 ORDER BY intent, needed, turns;
 
+-- name: atoms
+-- One row an instruction: turns in which its condition was met, those that obeyed it, and those that over-obeyed it.
+SELECT atom, sum(m.triggered) AS triggered, sum(m.obeyed) AS obeyed, sum(m.over) AS over
+FROM agent_reach.reach_atom_minutes AS m FINAL
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC')
+    AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+    AND ({version: String} = '' OR version = {version: String})
+GROUP BY atom
+ORDER BY if(triggered > 0, obeyed / triggered, 1), atom
+LIMIT 200;
+
 -- name: misses
 -- The newest steps whose best tool was not called, with what was called instead: at most {limit: UInt32}.
 SELECT toUnixTimestamp64Nano(time) / 1e9 AS at, session, id, agent, intent, called,
@@ -264,6 +275,19 @@ FROM (
             SELECT DISTINCT toStartOfMinute(time) FROM agent_reach.reach_events
             WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000))) AND kind IN ('turn', 'unit') AND steps != '')
 GROUP BY minute, agent, intent, version, needed, turns;
+
+-- name: refresh_atoms
+-- The same by instruction.
+INSERT INTO agent_reach.reach_atom_minutes
+SELECT minute, agent, intent, version, arrayStringConcat(arraySlice(parts, 2), ' ') AS atom, countIf(parts[1] != 'over_obeyed'),
+    countIf(parts[1] = 'obeyed'), countIf(parts[1] = 'over_obeyed'), fromUnixTimestamp64Milli(toInt64({now: Float64} * 1000))
+FROM (
+    SELECT minute, agent, intent, version, splitByChar(' ', arrayJoin(JSONExtract(instructions, 'Array(String)'))) AS parts
+    FROM agent_reach.reach_counts
+    WHERE minute IN (
+            SELECT DISTINCT toStartOfMinute(time) FROM agent_reach.reach_events
+            WHERE stored > fromUnixTimestamp64Milli(toInt64({since: Float64} * 1000))) AND kind = 'turn' AND instructions != '')
+GROUP BY minute, agent, intent, version, atom;
 
 -- name: refresh_sources
 -- The same by knowledge source.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from math import log
+from math import exp, log
 from typing import Final, NamedTuple, Protocol
 
 Relevance = Callable[[str, Sequence[str]], Sequence[float]]
@@ -145,6 +145,20 @@ def lexical_relevance(query: str, fragments: Sequence[str]) -> list[float]:
     weights = {term: n * log(1.5 + len(held) / (1 + sum(term in h for h in held))) for term, n in asked.items()}
     total = sum(weights.values())
     return [sum(w for term, w in weights.items() if term in h) / total for h in held]
+
+
+def calibrated_relevance(slope: float, offset: float, relevance: Relevance = lexical_relevance) -> Relevance:
+    """A relevance as a probability, with what `agent-reach calibrate --relevance` fitted.
+
+    Args:
+        slope, offset: of the logistic.
+        relevance: that they were fitted to.
+    """
+
+    def calibrated(query: str, fragments: Sequence[str]) -> list[float]:
+        return [1 / (1 + exp(-max(-500.0, min(500.0, slope * x + offset)))) for x in relevance(query, fragments)]
+
+    return calibrated
 
 
 def embedding_relevance(embeddings: Embeddings) -> Relevance:

@@ -6,6 +6,7 @@ import typer
 from rich.markup import escape
 
 from agent_reach.cli.baselines import baseline, replay_
+from agent_reach.cli.calibrating import calibrate
 from agent_reach.cli.console import errors
 from agent_reach.cli.reviewing import review, routes
 from agent_reach.cli.scoring import score
@@ -20,7 +21,7 @@ def _commands() -> None:
     """See, score and repair whether agents reach the tools, knowledge and agents that their task needs."""
 
 
-for command in (score, review, demo, serve):
+for command in (score, calibrate, review, demo, serve):
     app.command()(command)
 app.command("replay")(replay_)
 app.add_typer(baseline, name="baseline")

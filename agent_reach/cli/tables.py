@@ -33,13 +33,13 @@ def print_utilisation(counts: Utilisation) -> None:
     table.add_column("fragments")
     table.add_column("cited", justify="right")
     for fifth, rate in counts.by("fifth").items():
-        table.add_row(FIFTHS[fifth - 1], _share(rate))
+        table.add_row(FIFTHS[fifth - 1], share(rate))
     for key in ("label", "source"):
         for name, rate in counts.by(key).items():
             if name:
-                table.add_row(f"{key} {escape(name)}", _share(rate))
+                table.add_row(f"{key} {escape(name)}", share(rate))
     table.add_section()
-    table.add_row("all", _share(counts.overall), style="bold")
+    table.add_row("all", share(counts.overall), style="bold")
     output.print(table)
     for line in advice(counts):
         output.print(f"→ {escape(line)}")
@@ -101,9 +101,9 @@ def print_rates(rates: RateTally) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     figures = {figure: rates.rates(figure, ["intent", "tool"]) for figure in _RATES}
     for group in sorted({group for rows in figures.values() for group in rows}):
-        table.add_row(*map(escape, group), *(_share(figures[figure].get(group)) for figure in _RATES))
+        table.add_row(*map(escape, group), *(share(figures[figure].get(group)) for figure in _RATES))
     table.add_section()
-    table.add_row("all", "", *(_share(rates.overall(figure)) for figure in _RATES), style="bold")
+    table.add_row("all", "", *(share(rates.overall(figure)) for figure in _RATES), style="bold")
     output.print(table)
     if rates.without_route:
         output.print(f"{rates.without_route} units have no route and are in no rate")
@@ -119,11 +119,12 @@ def print_coverage(coverage: Coverage) -> None:
     for atom in coverage.instructions.atoms:
         places = ", ".join(f"{conversation} turn {turn}" for conversation, turn in coverage.broken.get(atom.id, [])[:2])
         note = escape(coverage.failed.get(atom.id, places))
-        table.add_row(escape(atom.id), _share(coverage.rate(atom.id)), str(coverage.over_obeyed[atom.id]), note)
+        table.add_row(escape(atom.id), share(coverage.rate(atom.id)), str(coverage.over_obeyed[atom.id]), note)
     table.add_section()
-    table.add_row("all", _share(coverage.rate()), str(coverage.over_obeyed.total()), "", style="bold")
+    table.add_row("all", share(coverage.rate()), str(coverage.over_obeyed.total()), "", style="bold")
     output.print(table)
 
 
-def _share(rate: Rate | None) -> str:
+def share(rate: Rate | None) -> str:
+    """Such as `75% of 4`."""
     return "–" if rate is None or rate.value is None else f"{rate.value:.0%} of {rate.n}"

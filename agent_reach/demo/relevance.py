@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import exp
-
-from agent_reach.checks import Relevance, lexical_relevance
+from agent_reach.checks import Relevance, calibrated_relevance, lexical_relevance
 from agent_reach.demo.world import NEAR_MISSES, POLICIES
+from agent_reach.scores.logistic import fit_logistic
 
 _LABELLED = (
     ("How many days do I have to return unused goods?", POLICIES[0]),
@@ -24,15 +22,8 @@ def _pairs() -> list[tuple[float, bool]]:
     return pairs
 
 
-def fit_relevance(steps: int = 4_000, rate: float = 0.5) -> Relevance:
+def fit_relevance() -> Relevance:
     """Logistic regression on one number."""
-    slope, offset, pairs = 1.0, 0.0, _pairs()
-    for _ in range(steps):
-        errors = [(1 / (1 + exp(-(slope * x + offset))) - y, x) for x, y in pairs]
-        slope -= rate * sum(e * x for e, x in errors) / len(pairs)
-        offset -= rate * sum(e for e, _ in errors) / len(pairs)
-
-    def relevance(query: str, fragments: Sequence[str]) -> list[float]:
-        return [1 / (1 + exp(-(slope * x + offset))) for x in lexical_relevance(query, fragments)]
-
-    return relevance
+    pairs = _pairs()
+    slope, offset = fit_logistic([(score,) for score, _ in pairs], [needed for _, needed in pairs], ridge=0.05)
+    return calibrated_relevance(slope, offset)

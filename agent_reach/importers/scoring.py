@@ -24,6 +24,7 @@ from agent_reach.events import Event, Turn, UnitClosed
 from agent_reach.importers.chat import events_of
 from agent_reach.importers.events import read_events
 from agent_reach.importers.files import is_event_lines, read_conversations
+from agent_reach.importers.labels import Condition
 from agent_reach.importers.review import Reviewer
 from agent_reach.importers.turns import turns_of
 from agent_reach.live import Session
@@ -133,6 +134,21 @@ class Scoring:
         if self.utilisation.turns:
             found["utilisation"] = self.utilisation.to_record()
         return found
+
+    def labelled(self, file: Path, good: Condition) -> Iterator[tuple[float, bool]]:
+        """Score of each recorded conversation that has one, and whether it ended well.
+
+        Raises:
+            FormatError: the file cannot be read.
+            ReachError: a record lacks what the condition asks for.
+        """
+        for conversation in read_conversations(file):
+            session = Session(conversation.id, self.used)
+            for _event in events_of(session, conversation.messages):
+                pass
+            total = session.score.total
+            if total is not None:
+                yield total, good.holds(conversation.facts, f"{file}, record {conversation.record}")
 
     def _conversations(self, file: Path) -> Iterator[Row]:
         begun = time_ns()

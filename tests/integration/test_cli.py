@@ -165,3 +165,17 @@ def test_a_port_that_cannot_be_is_one_clear_line():
     done = agent_reach("serve", "--port", "99999")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_bands_and_relevance_are_fitted_to_labelled_history(tmp_path, data):
+    runs = str(data / "tau_airline" / "runs.json")
+    fitted = json.loads(agent_reach("calibrate", runs, "--good", "reward>=1", "--json").stdout)
+    assert sum(one["n"] for one in fitted["bins"]) == fitted["cuts"][0]["caught"]["n"] + fitted["cuts"][0]["disturbed"]["n"] == 91
+    shown = agent_reach("calibrate", runs, "--good", "reward>=1")
+    assert "failures caught" in shown.stdout
+    assert "no cut is suggested" in shown.stderr.replace("\n", " ")
+    labels = tmp_path / "labels.jsonl"
+    rows = [{"relevance": 0.8 if n % 2 else 0.1, "needed": n % 2 == 1 and n % 10 != 1} for n in range(100)]
+    labels.write_text("\n".join(map(json.dumps, rows)))
+    assert "calibrated_relevance(" in agent_reach("calibrate", str(labels), "--relevance").stdout
+    assert agent_reach("calibrate", runs).returncode == 2

@@ -1,5 +1,6 @@
 """Every code block of the README and of the other pages runs."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -14,6 +15,9 @@ from typer.testing import CliRunner
 from agent_reach import Routes
 from agent_reach.cli import app
 from agent_reach.contracts.instructions import Instructions
+from agent_reach.evaluation.baseline import Baseline
+from agent_reach.evaluation.review import save
+from agent_reach.importers.scoring import Scoring
 from agent_reach.server.alerts import Rules
 from tests.integration.agents import Script, ask
 from tests.integration.serving import serving
@@ -50,7 +54,13 @@ def world():
     return {"model": model, "graph": graph, "tools": [orders_db], "question": question, "make_executor": make_executor}
 
 
-def test_all_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def reach_routes(tmp_path):
+    (tmp_path / "routes.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
+    return tmp_path / "routes.yaml"
+
+
+def test_all_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys, reach, assert_reach):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "routes.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
     names = world()
@@ -58,6 +68,7 @@ def test_all_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys):
         exec(compile(text, "README.md", "exec"), names)
     assert "ReachScore(tool=1.0" in capsys.readouterr().out
     assert names["reach"].runtime.policy.human == "interrupt"
+    names["test_orders_reach_their_tool"](reach, assert_reach)
 
 
 def test_all_yaml_blocks_are_route_tables_alert_rules_or_instructions(tmp_path):
@@ -70,6 +81,47 @@ def test_all_yaml_blocks_are_route_tables_alert_rules_or_instructions(tmp_path):
             assert Instructions.load(path).atoms
         else:
             assert Routes.load(path).steps("order_query")
+
+
+SHOP = """
+from agent_reach import track_reach
+
+@track_reach
+def orders_db(order_id):
+    return {"order_id": order_id}
+
+def make_agent():
+    return lambda messages: f"It has shipped: {orders_db('A-1')}"
+"""
+
+
+def write_files(folder):
+    """What the README's commands take for granted."""
+    call = {"id": "c", "type": "function", "function": {"name": "orders_db", "arguments": "{}"}}
+    talks = [
+        {
+            "id": f"talk-{n}",
+            "reward": n % 2,
+            "messages": [
+                {"role": "user", "content": "Where is my order?"},
+                {"role": "assistant", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c", "content": '{"a": 1}' if n % 2 else "[]"},
+                {"role": "assistant", "content": "It has shipped."},
+            ],
+        }
+        for n in range(24)
+    ]
+    (folder / "conversations.json").write_text(json.dumps(talks))
+    (folder / "events.jsonl").write_text(
+        '{"v": 1, "kind": "tool_call", "session": "s", "turn": 1, "unit": 1, "tool": "orders_db"}\n'
+    )
+    (folder / "routes.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
+    (folder / "shop.py").write_text(SHOP)
+    save([], folder / "queue.yaml")
+    run = Baseline()
+    list(Scoring(Routes.load(folder / "routes.yaml"), keep=run.observe).score(folder / "conversations.json"))
+    for name in ("baseline.json", "recorded.json"):
+        run.save(folder / name)
 
 
 def commands():
@@ -87,11 +139,8 @@ def test_all_commands_are_there_and_run(command, tmp_path, monkeypatch):
         with serving(Path(command[command.index("--data") + 1])) as served:
             assert served.health()["ok"]
         return
-    (tmp_path / "conversations.json").write_text('[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]')
-    (tmp_path / "events.jsonl").write_text(
-        '{"v": 1, "kind": "tool_call", "session": "s", "turn": 1, "unit": 1, "tool": "orders_db"}\n'
-    )
-    (tmp_path / "routes.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
+    write_files(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     done = CliRunner().invoke(app, command[1:])
     assert done.exit_code == 0, done.output
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +15,10 @@ from agent_reach.cli.tables import share
 from agent_reach.contracts import Routes
 from agent_reach.errors import ReachError
 from agent_reach.evaluation.calibration import Bands, Bin, Relevances, calibrate_bands, calibrate_relevance, to_record
+from agent_reach.evaluation.outlook import Outlook, fit_outlook
 from agent_reach.importers.fragments import labelled_fragments
 from agent_reach.importers.labels import Condition
+from agent_reach.importers.outlook import labelled_signals
 from agent_reach.importers.scoring import Scoring
 
 
@@ -24,6 +27,9 @@ def calibrate(
     good: Annotated[str, typer.Option(help="Which conversations ended well, such as reward>=1.")] = "",
     routes: Annotated[Path | None, typer.Option(help="The route table by which they are scored.")] = None,
     relevance: Annotated[bool, typer.Option("--relevance", help="Fit the relevance of fragments instead of the bands.")] = False,
+    outlook: Annotated[
+        Path | None, typer.Option(help="Fit how likely a conversation ends well by its own signals, and write that to this file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Fit the bands, or the relevance of fragments, to labelled history."""
@@ -33,7 +39,14 @@ def calibrate(
         return
     if not good:
         raise ReachError("calibrate: needs --good, such as reward>=1: which conversations ended well")
-    scoring = Scoring(Routes.load(routes) if routes else None)
+    table = Routes.load(routes) if routes else Routes()
+    if outlook is not None:
+        rows = [example for file in files for example in labelled_signals(file, table, Condition(good))]
+        judge = fit_outlook([row for row, _ in rows], [well for _, well in rows])
+        judge.save(outlook)
+        typer.echo(json.dumps(asdict(judge))) if as_json else _print_outlook(judge)
+        return
+    scoring = Scoring(table)
     examples = [example for file in files for example in scoring.labelled(file, Condition(good))]
     bands = calibrate_bands(examples)
     typer.echo(json.dumps(to_record(bands))) if as_json else _print_bands(bands)
@@ -54,6 +67,14 @@ def _print_bands(bands: Bands) -> None:
         f"{name}: {value:g}" for name, value in (("healthy", bands.healthy), ("degraded", bands.degraded)) if value is not None
     ]
     output.print(f"for the route table:\nthresholds: {{{', '.join(lines)}}}" if lines else "no cut fits", markup=False)
+
+
+def _print_outlook(judge: Outlook) -> None:
+    table = _table("signal", "goes with a good end")
+    for name, weight in sorted(zip(judge.names, judge.weights, strict=True), key=lambda item: -abs(item[1])):
+        table.add_row(name, f"{weight:+.2f}")
+    output.print(table)
+    output.print(f"fitted to {judge.n} conversations of this domain; it says nothing of another one")
 
 
 def _print_relevance(fitted: Relevances) -> None:

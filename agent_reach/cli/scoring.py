@@ -17,6 +17,7 @@ from agent_reach.cli.console import errors
 from agent_reach.contracts import Routes
 from agent_reach.contracts.instructions import Instructions
 from agent_reach.errors import ReachError
+from agent_reach.evaluation.outlook import Outlook
 from agent_reach.evaluation.review import save
 from agent_reach.events import Event
 from agent_reach.importers.review import AskJudge, Reviewer
@@ -41,6 +42,9 @@ def score(
     answers: Annotated[Path | None, typer.Option(help="Keep what classifier and judge say in this file.")] = None,
     review: Annotated[Path | None, typer.Option(help="Write the units that a person should look at to this file.")] = None,
     sample: Annotated[float, typer.Option(min=0, max=1, help="Share of plain misses and guessed successes among them.")] = 0.1,
+    outlook: Annotated[
+        Path | None, typer.Option(help="What `calibrate --outlook` fitted: how likely each conversation ended well.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with `total` and `sessions`.")] = False,
     otlp: Annotated[str | None, typer.Option(help="Send the spans on to this endpoint.")] = None,
     rows: Annotated[int, typer.Option(min=0, help="Sessions in the table, the lowest scores first; 0 for all.")] = 20,
@@ -58,6 +62,7 @@ def score(
         Instructions.load(instructions) if instructions else None,
         descriptions=described,
         reviewer=reviewer,
+        outlook=Outlook.load(outlook) if outlook else None,
         keep=sender,
     )
     scored = scoring.score_all(files, processes or cores())

@@ -56,8 +56,11 @@ def print_scores(total: Row, lowest: list[Row], count: int) -> None:
     table.add_column("session", overflow="ellipsis", no_wrap=True, max_width=18)
     for column in _COLUMNS:
         table.add_column(_HEADERS.get(column, column), justify="left" if column == "band" else "right", no_wrap=True)
+    judged = any("outlook" in session for session in lowest)
+    if judged:
+        table.add_column("outlook", justify="right", no_wrap=True)
     for session in lowest:
-        table.add_row(escape(session["session"]), *_cells(session))
+        table.add_row(escape(session["session"]), *_cells(session), *([f"{session['outlook']:.2f}"] if judged else []))
     if count > len(lowest):
         table.add_row(f"… and {count - len(lowest)} more", *[""] * len(_COLUMNS))
     table.add_section()

@@ -20,11 +20,13 @@ from zlib import crc32
 from agent_reach.contracts import Routes
 from agent_reach.contracts.instructions import Instructions
 from agent_reach.errors import ReachError
+from agent_reach.evaluation.outlook import Outlook
 from agent_reach.events import Event, Turn, UnitClosed
 from agent_reach.importers.chat import events_of
 from agent_reach.importers.events import read_events
 from agent_reach.importers.files import is_event_lines, read_conversations
 from agent_reach.importers.labels import Condition
+from agent_reach.importers.outlook import signals_of
 from agent_reach.importers.review import Reviewer
 from agent_reach.importers.turns import turns_of
 from agent_reach.live import Session
@@ -69,6 +71,7 @@ class Scoring:
         instructions: of the prompt, checked on recorded conversations.
         descriptions: of the tools, by name; they help to say why a tool was missed.
         reviewer: looks at the units of recorded conversations that have a route.
+        outlook: says how likely recorded conversations end well, as `outlook` of their rows.
         keep: is handed every event, for sending on; with a route table the units that it closes instead of the recorded ones.
 
     Attributes:
@@ -86,11 +89,12 @@ class Scoring:
         *,
         descriptions: Mapping[str, str] | None = None,
         reviewer: Reviewer | None = None,
+        outlook: Outlook | None = None,
         keep: Keep | None = None,
     ) -> None:
         self.routes, self._instructions, self._descriptions, self._keep = routes, instructions, descriptions, keep
         self.used = routes or Routes()
-        self._reviewer = reviewer
+        self._reviewer, self._outlook = reviewer, outlook
         self.total = Tally()
         self.rates = RateTally(doubtful=reviewer.doubtful if reviewer else ())
         self.coverage = Coverage(instructions) if instructions else None
@@ -162,7 +166,10 @@ class Scoring:
                 self._reviewer.look(conversation.id, conversation.messages, events)
             for event in events:
                 self._count(event)
-            yield self._row(session, conversation.file)
+            row = self._row(session, conversation.file)
+            if self._outlook is not None:
+                row["outlook"] = self._outlook.probability(signals_of(conversation.messages, self.used))
+            yield row
 
     def _events(self, events: Iterable[Event], file: str) -> Iterator[Row]:
         sessions: OrderedDict[str, Session] = OrderedDict()

@@ -179,3 +179,15 @@ def test_bands_and_relevance_are_fitted_to_labelled_history(tmp_path, data):
     labels.write_text("\n".join(map(json.dumps, rows)))
     assert "calibrated_relevance(" in agent_reach("calibrate", str(labels), "--relevance").stdout
     assert agent_reach("calibrate", runs).returncode == 2
+
+
+def test_the_outlook_of_conversations_is_fitted_and_told(tmp_path, data):
+    runs, table, fitted = str(data / "tau_airline" / "runs.json"), tmp_path / "routes.yaml", tmp_path / "outlook.json"
+    kinds = json.loads((data / "tau_airline" / "tools.json").read_text())
+    table.write_text("version: 1\ntools:\n" + "".join(f"  {name}: {{side_effect: true}}\n" for name in kinds["side_effect"]))
+    shown = agent_reach("calibrate", runs, "--good", "reward>=1", "--routes", str(table), "--outlook", str(fitted))
+    assert "no_write" in shown.stdout
+    rows = json.loads(agent_reach("score", runs, "--routes", str(table), "--outlook", str(fitted), "--json").stdout)["sessions"]
+    assert len(rows) == 100
+    assert 0.45 < sum(row["outlook"] for row in rows) / 100 < 0.53
+    assert "outlook" in agent_reach("score", runs, "--outlook", str(fitted), "--rows", "3").stdout

@@ -106,7 +106,8 @@ class Reach:
         metrics = Metrics(self._telemetry.meter, self.notes)
         self._evaluator.add_sink(metrics)
         self._rates = RateTally()
-        self._evaluator.add_sink(self._rates.observe)
+        if self.routes.intents:
+            self._evaluator.add_sink(self._rates.observe)
         self._coverage = Coverage(checked) if checked else None
         if self._coverage is not None:
             self._evaluator.add_sink(self._coverage.observe_event)

@@ -11,12 +11,14 @@ from rich.prompt import Prompt
 
 from agent_reach.cli.console import errors, output
 from agent_reach.contracts import Routes
+from agent_reach.contracts.lint import findings
 from agent_reach.contracts.load import read_yaml
 from agent_reach.errors import ReachError
 from agent_reach.evaluation import review as queue
 from agent_reach.evaluation.derive import MIN_UNITS, Draft, derive, to_table
 from agent_reach.importers.history import units_of
 from agent_reach.importers.labels import Condition
+from agent_reach.importers.tools import read_tools
 
 
 def review(
@@ -47,6 +49,21 @@ routes = typer.Typer(no_args_is_help=True, help="Route tables.")
 @routes.callback()
 def _routes() -> None:
     """Route tables."""
+
+
+@routes.command("check")
+def check(
+    table: Annotated[Path, typer.Argument(help="The route table.")],
+    tools: Annotated[Path | None, typer.Option(help="Names and descriptions of the tools that exist.")] = None,
+    before: Annotated[Path | None, typer.Option(help="An earlier version: tools that were renamed are named.")] = None,
+) -> None:
+    """Name what is likely wrong in a route table; exit status 1 when anything is."""
+    found = findings(Routes.load(table), read_tools(tools) if tools else (), Routes.load(before) if before else None)
+    for line in found:
+        output.print(line, markup=False, soft_wrap=True)
+    if found:
+        raise typer.Exit(1)
+    output.print("nothing found")
 
 
 @routes.command("derive")

@@ -14,7 +14,7 @@ from opentelemetry import trace
 
 from agent_reach import Compensation, Reach, Routes
 from agent_reach.events import ToolCall, Turn
-from agent_reach.store.lines import read_events
+from agent_reach.importers.events import read_events
 from tests.integration.agents import ask, graph, run, tool_texts, user
 
 MODES = pytest.mark.parametrize("mode", ["sync", "async"])

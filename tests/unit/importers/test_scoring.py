@@ -232,3 +232,16 @@ def test_tau_retail_is_read_whole_with_literals_and_without_ids(data, name):
 def test_every_real_conversation_can_be_read(data):
     for path in (data / "who_and_when").glob("*/*.json"):
         assert next(iter(read_conversations(path))).messages
+
+
+def test_a_conversation_of_ten_thousand_turns_is_scored_like_a_short_one(tmp_path):
+    path = tmp_path / "long.json"
+    turns = [{**CHAT[0], "content": "order please"}, *with_result('{"a": 1}')[1:]]
+    path.write_text(json.dumps(turns * 10_000))
+    routes = Routes(intents={"q": {"keywords": ["order"], "steps": [["find"], ["book"]]}})
+    scoring = Scoring(routes)
+    [row] = scoring.score(path)
+    assert (row["calls"], row["tool"]) == (10_000, 0.5)
+    assert (scoring.rates.overall("candidate").hits, scoring.rates.overall("candidate").n) == (1, 2)
+    [row] = Scoring().score(path)
+    assert (row["calls"], row["tool"]) == (10_000, 1.0)

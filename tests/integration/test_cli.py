@@ -4,6 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from agent_reach import ReachError
+from agent_reach.cli import app
 
 COMMAND = str(Path(sys.executable).with_name("agent-reach"))
 CHAT = [
@@ -167,27 +171,35 @@ def test_a_port_that_cannot_be_is_one_clear_line():
     assert "Traceback" not in done.stderr
 
 
+def here(*arguments):
+    """The command in this process, which need not start."""
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
 def test_bands_and_relevance_are_fitted_to_labelled_history(tmp_path, data):
     runs = str(data / "tau_airline" / "runs.json")
-    fitted = json.loads(agent_reach("calibrate", runs, "--good", "reward>=1", "--json").stdout)
+    fitted = json.loads(here("calibrate", runs, "--good", "reward>=1", "--json").stdout)
     assert sum(one["n"] for one in fitted["bins"]) == fitted["cuts"][0]["caught"]["n"] + fitted["cuts"][0]["disturbed"]["n"] == 91
-    shown = agent_reach("calibrate", runs, "--good", "reward>=1")
+    shown = here("calibrate", runs, "--good", "reward>=1")
     assert "failures caught" in shown.stdout
     assert "no cut is suggested" in shown.stderr.replace("\n", " ")
     labels = tmp_path / "labels.jsonl"
     rows = [{"relevance": 0.8 if n % 2 else 0.1, "needed": n % 2 == 1 and n % 10 != 1} for n in range(100)]
     labels.write_text("\n".join(map(json.dumps, rows)))
-    assert "calibrated_relevance(" in agent_reach("calibrate", str(labels), "--relevance").stdout
-    assert agent_reach("calibrate", runs).returncode == 2
+    assert "calibrated_relevance(" in here("calibrate", str(labels), "--relevance").stdout
+    with pytest.raises(ReachError, match="needs --good"):
+        here("calibrate", runs)
 
 
 def test_the_outlook_of_conversations_is_fitted_and_told(tmp_path, data):
     runs, table, fitted = str(data / "tau_airline" / "runs.json"), tmp_path / "routes.yaml", tmp_path / "outlook.json"
     kinds = json.loads((data / "tau_airline" / "tools.json").read_text())
     table.write_text("version: 1\ntools:\n" + "".join(f"  {name}: {{side_effect: true}}\n" for name in kinds["side_effect"]))
-    shown = agent_reach("calibrate", runs, "--good", "reward>=1", "--routes", str(table), "--outlook", str(fitted))
+    shown = here("calibrate", runs, "--good", "reward>=1", "--routes", str(table), "--outlook", str(fitted))
     assert "no_write" in shown.stdout
-    rows = json.loads(agent_reach("score", runs, "--routes", str(table), "--outlook", str(fitted), "--json").stdout)["sessions"]
+    rows = json.loads(here("score", runs, "--routes", str(table), "--outlook", str(fitted), "--json").stdout)["sessions"]
     assert len(rows) == 100
     assert 0.45 < sum(row["outlook"] for row in rows) / 100 < 0.53
-    assert "outlook" in agent_reach("score", runs, "--outlook", str(fitted), "--rows", "3").stdout
+    assert "outlook" in here("score", runs, "--outlook", str(fitted), "--rows", "3").stdout

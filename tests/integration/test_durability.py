@@ -37,8 +37,11 @@ def effects(folder):
     return sorted((folder / "effects").read_text().split("\n"))[1:]
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
-@pytest.mark.parametrize("way", ["node", "middleware"])
+# Each process takes seconds to start: every way and every mode once.
+ACROSS = pytest.mark.parametrize(("way", "mode"), [("node", "sync"), ("middleware", "async")])
+
+
+@ACROSS
 def test_a_person_answers_in_another_process_and_no_tool_runs_again(tmp_path, way, mode):
     assert process(tmp_path, way, mode, "start")["asked"] == ["charge"]
     ended = process(tmp_path, way, mode, "answer booked by hand")
@@ -46,8 +49,7 @@ def test_a_person_answers_in_another_process_and_no_tool_runs_again(tmp_path, wa
     assert effects(tmp_path) == ["charge 1", "notify a"]
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
-@pytest.mark.parametrize("way", ["node", "middleware"])
+@ACROSS
 def test_after_kill_9_inside_a_tool_a_person_is_asked_instead_of_running_it_again(tmp_path, way, mode):
     assert process(tmp_path, way, mode, "die") is None
     state = process(tmp_path, way, mode, "go on")

@@ -199,12 +199,24 @@ def run(reach, function):
 """
 
 
-@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "2"]], ids=["alone", "xdist"])
-def test_the_plugin_asserts_reach_and_shows_the_misses(project, workers):
+def test_the_plugin_asserts_reach_and_shows_the_misses_also_on_several_workers(project):
     (project / "test_shop.py").write_text(TESTS)
     (project / "pytest.ini").write_text("[pytest]\nreach_routes = routes.yaml\n")
     # Other plugins of this environment take half a minute to load.
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "agent_reach.pytest_plugin", *workers, "."]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "agent_reach.pytest_plugin",
+        "-p",
+        "xdist",
+        "-n",
+        "2",
+        ".",
+    ]
     env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120, env=env)
     assert "1 passed" in done.stdout, done.stdout

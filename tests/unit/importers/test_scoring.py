@@ -243,5 +243,3 @@ def test_a_conversation_of_ten_thousand_turns_is_scored_like_a_short_one(tmp_pat
     [row] = scoring.score(path)
     assert (row["calls"], row["tool"]) == (10_000, 0.5)
     assert (scoring.rates.overall("candidate").hits, scoring.rates.overall("candidate").n) == (1, 2)
-    [row] = Scoring().score(path)
-    assert (row["calls"], row["tool"]) == (10_000, 1.0)

@@ -47,7 +47,8 @@ def template():
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     routes = Routes(intents={"order": {"keywords": ["order"], "steps": [["lookup"]]}}, tools={"lookup": {"read_only": True}})
-    reach = Reach(routes, tracer_provider=provider)
+    atoms = {"atoms": [{"id": "no-promises", "then": {"not_say": "guarantee"}}]}
+    reach = Reach(routes, tracer_provider=provider, instructions=atoms)
 
     @tool
     def lookup(order_id: str) -> list:

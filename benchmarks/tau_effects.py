@@ -32,7 +32,7 @@ def effects_made(messages, kinds):
             waiting.remove(call)
             if call.name in kinds and finding_of_result(message.content, ToolContract()).status != "fail":
                 made.append(effect(call.name, call.arguments))
-    said = "\n".join(m.text for m in messages if m.role == "assistant" and m.text)
+    said = "\n".join(m.text for m in messages if m.role == "assistant" and m.text and not m.calls)
     return made, said
 
 

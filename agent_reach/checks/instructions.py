@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from agent_reach.checks.replies import asks_user
 from agent_reach.contracts.instructions import Atom, Then, When
@@ -32,6 +32,7 @@ class TurnRecord:
     Attributes:
         user: the user's message.
         earlier: what the user said before in this conversation.
+        state: what is known besides, by name.
         intent: of the turn.
         acts: what the assistant did, in order.
     """
@@ -40,6 +41,7 @@ class TurnRecord:
     intent: str
     acts: tuple[Act, ...]
     earlier: str = ""
+    state: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -89,6 +91,8 @@ def _holds(when: When, turn: TurnRecord) -> bool:
     if when.user is not None and not _found(when.user, turn.user):
         return False
     if when.intent and when.intent != turn.intent:
+        return False
+    if any(turn.state.get(name) != value for name, value in when.state.items()):
         return False
     return not when.called or when.called in turn.calls
 

@@ -34,11 +34,13 @@ class When(Declaration):
         user: found in the user's message of the turn.
         intent: of the turn.
         called: this tool was called in the turn.
+        state: values that hold, by name: of `session.share(…)` live, of the conversation's record offline.
     """
 
     user: Pattern | None = None
     intent: str = ""
     called: str = ""
+    state: dict[str, str | int | float | bool] = {}
 
 
 class Then(Declaration):
@@ -51,7 +53,8 @@ class Then(Declaration):
         order: tools that, as far as they are called, are called in this order.
         max_chars: of the turn's last reply.
         format: of the turn's last reply: `json`, `list` (every line an item) or `sentence` (one).
-        check: a function of (user, calls, replies) that says whether the atom was obeyed; only in Python.
+        check: a function of (user, calls, replies) that says whether the atom was obeyed; only in Python. A model is asked by
+            `agent_reach.integrations.answers.ModelCheck`.
         before: a tool; `call`, `say` and `ask` have to come before its first call, and without that call the atom is not triggered.
         given: for `ask`: what the user says when it is given already; then the atom is not triggered, and asking again is
             over-obeyed.

@@ -159,7 +159,7 @@ class Scoring:
         for conversation in read_conversations(file):
             session = Session(conversation.id, self.used)
             if self.coverage is not None:
-                self.coverage.observe(conversation.id, turns_of(conversation.messages, self.used))
+                self.coverage.observe(conversation.id, turns_of(conversation.messages, self.used, conversation.facts))
             events: Iterable[Event] = events_of(session, conversation.messages, begun=begun)
             if self._reviewer is not None:
                 events = list(events)

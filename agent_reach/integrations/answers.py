@@ -130,6 +130,30 @@ class Judge:
         return self.answers.pick(f"Intent: {intent}\n\n{told}")
 
 
+class ModelCheck:
+    """A yes-or-no question that a model answers: as `outcome` of a step, or as `check` of an instruction.
+
+    Args:
+        model: any LangChain chat model.
+        question: about what it is shown, such as "Does this tell where an order is?".
+        cache, timeout: as in `ModelAnswers`.
+    """
+
+    def __init__(self, model: BaseChatModel, question: str, *, cache: str | Path | None = None, timeout: float = 20.0) -> None:
+        self.answers = ModelAnswers(model, {"yes": "", "no": ""}, question, cache=cache, timeout=timeout)
+
+    def __call__(self, *shown: Any) -> bool:
+        """Whether the model says yes to what it is shown.
+
+        Raises:
+            ReachError: it gave no answer; the check is then not counted.
+        """
+        answer = self.answers.pick("\n".join(part if isinstance(part, str) else json.dumps(part, default=str) for part in shown))
+        if answer is None:
+            raise ReachError("the model gave no answer")
+        return answer == "yes"
+
+
 def _within(seconds: float, ask: Callable[[], Any]) -> Any:
     """The answer, asked for in a thread of its own: outside the user's run, and left behind when it takes too long."""
     future: Future[Any] = Future()

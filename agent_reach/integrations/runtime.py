@@ -144,7 +144,9 @@ class Runtime:
             turn.acts if any(act.text == turn.reply for act in turn.acts) or not turn.reply else [*turn.acts, Act(text=turn.reply)]
         )
         session = turn.session
-        found, raised = verdicts(self.instructions.atoms, TurnRecord(turn.user, turn.ref.intent, tuple(acts), session.said))
+        found, raised = verdicts(
+            self.instructions.atoms, TurnRecord(turn.user, turn.ref.intent, tuple(acts), session.said, session.facts)
+        )
         session.said = f"{session.said}\n{turn.user}"[-_SAID_KEPT:]
         for atom, error in raised.items():
             self.notes.add("instruction", f"the check of instruction {atom!r} raised; it is not counted", error)

@@ -24,7 +24,8 @@ def effect(tool: str, arguments: Mapping[str, Any]) -> Effect:
     """A side effect in canonical form.
 
     Keys are sorted, equal numbers alike, texts without space around them, and texts that hold a list or an object are read as such.
-    Lists count as sets of rows: those of one length belong together, item by item, and the order of the rows does not matter.
+    Lists count as sets of rows: those of one length belong together, item by item; the order of the rows does not matter, and a row
+    that puts a thing in its own place changes nothing.
     """
     plain = {str(key): _canonical(value) for key, value in arguments.items()}
     return Effect(tool, json.dumps(_in_any_order(plain), sort_keys=True, ensure_ascii=False, default=str))
@@ -37,9 +38,9 @@ def _in_any_order(arguments: dict[str, Any]) -> dict[str, Any]:
             by_length[len(arguments[key])].append(key)
     ordered = dict(arguments)
     for keys in by_length.values():
-        rows = sorted(
-            zip(*(arguments[key] for key in keys), strict=True), key=lambda row: json.dumps(row, sort_keys=True, default=str)
-        )
+        paired = zip(*(arguments[key] for key in keys), strict=True)
+        changing = [row for row in paired if len(keys) == 1 or any(item != row[0] for item in row)]
+        rows = sorted(changing, key=lambda row: json.dumps(row, sort_keys=True, default=str))
         ordered |= {key: [row[column] for row in rows] for column, key in enumerate(keys)}
     return ordered
 

@@ -434,6 +434,16 @@ async def test_instructions_are_checked_as_turns_end(observed, mode):
     assert coverage.broken["confirm first"] == [("s", 1)]
 
 
+def test_an_instruction_may_depend_on_what_the_session_knows(observed):
+    atoms = [{"id": "vip-line", "when": {"state": {"tier": "vip"}}, "then": {"say": "4711"}}]
+    seen = observed(instructions={"atoms": atoms})
+    for tier in ("vip", "basic"):
+        with seen.reach.session(tier) as session:
+            session.share(tier=tier)
+            graph(seen.reach.tool_node([find]), ["Call 4711."]).invoke(user(), {"callbacks": [seen.reach.tracker]})
+    assert [turn.instructions for turn in seen.of(Turn)] == [("obeyed vip-line",), ()]
+
+
 def test_an_instruction_whose_check_raises_is_noted_and_not_counted(observed):
     def broken(user, calls, replies):
         raise RuntimeError("no")

@@ -12,12 +12,15 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from typer.testing import CliRunner
 
 from agent_reach import ContractError, Reach, ReachError, Routes
+from agent_reach.checks import routing_of_call
+from agent_reach.checks.instructions import Act, TurnRecord, verdict_of
 from agent_reach.cli import app
+from agent_reach.contracts.instructions import Instructions
 from agent_reach.events import ToolCall
 from agent_reach.importers.review import Reviewer
 from agent_reach.importers.scoring import Scoring
 from agent_reach.integrations import answers
-from agent_reach.integrations.answers import NONE, IntentClassifier, Judge
+from agent_reach.integrations.answers import NONE, IntentClassifier, Judge, ModelCheck
 from tests.integration.agents import ask, graph, user
 from tests.integration.test_counting import find
 
@@ -138,6 +141,25 @@ def test_a_cache_that_is_none_is_told(tmp_path):
     (tmp_path / "a.jsonl").write_text("nonsense\n")
     with pytest.raises(ReachError, match="line 1"):
         Judge(Chooser(rule=down), TOOLS, cache=tmp_path / "a.jsonl")
+
+
+def test_a_model_answers_an_outcome_check_and_an_instruction():
+    model = Chooser(rule=lambda text: "yes" if "shipped" in text else "no")
+    routes = Routes(
+        intents={"order": {"steps": [{"tools": ["orders_db"], "outcome": ModelCheck(model, "Does this tell where it is?")}]}}
+    )
+    assert [routing_of_call(routes, "order", "crm", result).verdict for result in ({"at": "shipped"}, {"at": 7})] == [
+        "alternative",
+        "unneeded",
+    ]
+    kind = {
+        "id": "kind",
+        "then": {"check": ModelCheck(Chooser(rule=lambda text: "yes" if "sorry" in text else "no"), "Is it kind?")},
+    }
+    [atom] = Instructions(atoms=[kind]).atoms
+    assert [verdict_of(atom, TurnRecord("x", "", (Act(text=text),))) for text in ("sorry", "no")] == ["obeyed", "disobeyed"]
+    with pytest.raises(ReachError, match="no answer"):
+        ModelCheck(Chooser(rule=down), "?")("x")
 
 
 # the queue ------------------------------------------------------------------------------------------------------------

@@ -131,7 +131,8 @@ ORDER BY if(triggered > 0, obeyed / triggered, 1), atom
 LIMIT 200;
 
 -- name: misses
--- The newest steps whose best tool was not called, with what was called instead: at most {limit: UInt32}.
+-- The newest steps whose best tool was not called, with what was called instead: at most {limit: UInt32}. Looked for in the newest
+-- minutes that, by their snapshots, have any.
 SELECT toUnixTimestamp64Nano(time) / 1e9 AS at, session, id, agent, intent, called,
     arrayJoin(JSONExtract(steps, 'Array(String)')) AS step, splitByChar(' ', step) AS parts,
     arrayStringConcat(arraySlice(parts, 10), ' ') AS needed, parts[9] AS reason, position(parts[2], 'c') > 0 AS candidate
@@ -142,6 +143,14 @@ FROM (
         AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
         AND ({version: String} = '' OR version = {version: String})
         AND kind IN ('turn', 'unit') AND steps LIKE '% _-%'
+        AND toStartOfMinute(time) IN (
+            SELECT DISTINCT m.minute
+            FROM agent_reach.reach_step_minutes AS m
+            WHERE m.minute >= toDateTime({from: Float64}, 'UTC') AND m.minute < toDateTime({to: Float64}, 'UTC') AND m.precise < m.n
+                AND ({agent: String} = '' OR agent = {agent: String}) AND ({intent: String} = '' OR intent = {intent: String})
+                AND ({version: String} = '' OR version = {version: String})
+            ORDER BY m.minute DESC
+            LIMIT 60)
     ORDER BY time DESC
     LIMIT 200)
 WHERE reason != '-'

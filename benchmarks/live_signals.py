@@ -14,10 +14,11 @@ from collections import Counter, defaultdict
 from math import log1p
 from pathlib import Path
 
-from agent_reach.checks.signals import NAMES, Part, signals
+from agent_reach.checks.signals import NAMES, signals
 from agent_reach.evaluation.calibration import auc
 from agent_reach.evaluation.outlook import fit_outlook
 from agent_reach.importers.files import read_conversations
+from agent_reach.importers.outlook import part_of
 from agent_reach.scores.logistic import fit_logistic
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -57,7 +58,7 @@ def read(folder):
             continue
         for talk in read_conversations(file):
             messages = [m for m in talk.messages if m.role != "system"]
-            parts = [Part(m.role, m.text, tuple(call.name for call in m.calls)) for m in messages]
+            parts = [part_of(message) for message in messages]
             found = signals(parts, writes=set(kinds["side_effect"]), people=set(kinds["human"]))
             rows.append((talk.facts["task_id"], naive(messages), found, talk.facts["reward"] >= 1))
     return rows

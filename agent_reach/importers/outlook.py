@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from agent_reach.checks.signals import Part, signals
 from agent_reach.contracts import Routes
@@ -26,8 +28,23 @@ def signals_of(messages: Sequence[Message], routes: Routes) -> list[float]:
     tools = {call.name for message in messages for call in message.calls}
     writes = {tool for tool in tools if routes.contract(tool).side_effect}
     people = {tool for tool in tools if _PERSON.search(tool)}
-    parts = [Part(message.role, message.text, tuple(call.name for call in message.calls)) for message in messages]
-    return signals(parts, writes, people)
+    return signals([part_of(message) for message in messages], writes, people)
+
+
+def part_of(message: Message) -> Part:
+    """What the signals look at of a message."""
+    values = tuple(_scalars(call.arguments) for call in message.calls)
+    return Part(message.role, message.text, tuple(call.name for call in message.calls), values)
+
+
+def _scalars(value: Any) -> int:
+    """Scalar values in an argument, also in a list that is written as a text."""
+    if isinstance(value, str) and value[:1] == "[":
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            value = ast.literal_eval(value)
+    if isinstance(value, Mapping):
+        return sum(map(_scalars, value.values()))
+    return sum(map(_scalars, value)) if isinstance(value, list | tuple) else 1
 
 
 def labelled_signals(path: Path, routes: Routes, good: Condition) -> Iterator[tuple[list[float], bool]]:

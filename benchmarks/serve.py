@@ -47,8 +47,7 @@ def template():
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     routes = Routes(intents={"order": {"keywords": ["order"], "steps": [["lookup"]]}}, tools={"lookup": {"read_only": True}})
-    atoms = {"atoms": [{"id": "no-promises", "then": {"not_say": "guarantee"}}]}
-    reach = Reach(routes, tracer_provider=provider, instructions=atoms)
+    reach = Reach(routes, tracer_provider=provider)
 
     @tool
     def lookup(order_id: str) -> list:

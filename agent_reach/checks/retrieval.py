@@ -1,7 +1,7 @@
 """Which documents a long request needs, by their words alone.
 
-Cosine of TF-IDF vectors (G. Salton and C. Buckley, 1988) over words and pairs of neighbouring words, titles weighing more. Documents that
-stand together, such as those of one product, are mostly needed together: the best documents of a group lift the others.
+Cosine of TF-IDF vectors (G. Salton and C. Buckley, 1988) over words and pairs of near words, titles weighing more. Documents that stand
+together, such as those of one product, are mostly needed together: the best document of a group lifts the others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from itertools import pairwise
 from math import log, sqrt
 from typing import Final
 
@@ -17,8 +16,7 @@ from agent_reach.checks.relevance import tokens
 
 # Tuned on requests over one collection of documents, the same for every document.
 _TITLE: Final = 3
-_GROUP: Final = 0.8
-_BEST: Final = 3
+_NEAR: Final = 2
 
 _NUMBER: Final = re.compile(r"[\W_]*\d+$")
 
@@ -42,7 +40,7 @@ class DocumentRanker:
         self._ids = list(texts)
         counted = [_counted(text, (titles or {}).get(id, "")) for id, text in texts.items()]
         held = Counter(term for terms in counted for term in terms)
-        self._rarity = {term: log(len(counted) / n) + 1 for term, n in held.items()}
+        self._rarity = {term: log(len(counted) / n) for term, n in held.items()}
         self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for number, terms in enumerate(counted):
             weights = {term: n * self._rarity[term] for term, n in terms.items()}
@@ -55,13 +53,11 @@ class DocumentRanker:
         """How well each fits, by id; the best is 1 where any term is shared. Comparable within one request only."""
         own = self._own(request)
         most = max(own, default=0.0) or 1.0
-        inside: dict[str, list[float]] = defaultdict(list)
+        best: dict[str, float] = defaultdict(float)
         for group, score in zip(self._groups, own, strict=True):
-            inside[group].append(score / most)
-        lift = {group: sum(sorted(scores)[-_BEST:]) / min(_BEST, len(scores)) for group, scores in inside.items()}
-        raised = [score / most + _GROUP * lift[group] for group, score in zip(self._groups, own, strict=True)]
-        top = max(raised, default=0.0) or 1.0
-        return {id: score / top for id, score in zip(self._ids, raised, strict=True)}
+            best[group] = max(best[group], score)
+        rows = zip(self._ids, self._groups, own, strict=True)
+        return {id: (score + best[group]) / (2 * most) for id, group, score in rows}
 
     def rank(self, request: str) -> list[str]:
         """Ids, the best first; equals in the order in which they were given."""
@@ -77,10 +73,11 @@ class DocumentRanker:
 
 
 def _counted(text: str, title: str) -> Counter[str]:
-    """Words and pairs of neighbouring words; a word of the title counts three more times."""
+    """Words and pairs of words at most two apart, in either order; a term of the title counts three more times."""
     counted: Counter[str] = Counter()
     for part, times in ((text, 1), (title, _TITLE)):
         terms = tokens(part)
-        for term in (*terms, *(f"{a} {b}" for a, b in pairwise(terms))):
+        pairs = (sorted((a, terms[at])) for i, a in enumerate(terms) for at in range(i + 1, min(i + 1 + _NEAR, len(terms))))
+        for term in (*terms, *map(" ".join, pairs)):
             counted[term] += times
     return counted

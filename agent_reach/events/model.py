@@ -281,7 +281,7 @@ class UnitClosed(Event):
         abnormal: a link was not fully reached.
         reason: `reached`, `intent`, `turn` or `session`.
         steps: of the route, one text each (see `agent_reach.scores.steps.StepOutcome`); empty without one.
-        called: tools that a unit with a route called, each once, in order, the first twenty.
+        called: tools that the unit called, each once, in order, the first twenty; told when the best tool of a step was not.
     """
 
     needs: int = attribute("agent_reach.unit.needs", 0, always=True)

@@ -161,6 +161,7 @@ class OpenUnit:
         counts = self._count(counted, closing=True)
         guessed = final and any(need.last != "ok" and not self._found_elsewhere(need) for need in counted)
         abnormal = counts.reached < counts.needs or bool(counts.taken) or self.broken_link or bool(self.incomplete_handoffs)
+        outcomes = self.route.outcomes() if self.route is not None else ()
         return UnitClosed(
             session=session,
             time=time,
@@ -180,8 +181,8 @@ class OpenUnit:
             degraded=self.incomplete_handoffs if final else 0,
             abnormal=abnormal,
             reason=reason,
-            steps=tuple(outcome.to_text() for outcome in self.route.outcomes()) if self.route else (),
-            called=tuple(self.route.called) if self.route else (),
+            steps=tuple(outcome.to_text() for outcome in outcomes),
+            called=() if self.route is None or all(outcome.precise for outcome in outcomes) else tuple(self.route.called),
             route_version=route_version,
         )
 

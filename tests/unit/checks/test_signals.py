@@ -37,7 +37,11 @@ def test_a_person_is_seen_and_chinese_is_read():
 
 
 PARTS = st.builds(
-    Part, st.sampled_from(["user", "assistant", "tool", "system"]), st.text(max_size=40), st.sampled_from([(), ("a",), ("b", "a")]), st.just((3, 4))
+    Part,
+    st.sampled_from(["user", "assistant", "tool", "system"]),
+    st.text(max_size=40),
+    st.sampled_from([(), ("a",), ("b", "a")]),
+    st.just((3, 4)),
 )
 
 

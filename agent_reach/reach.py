@@ -31,6 +31,7 @@ from agent_reach.live import BandChange, Evaluator, Notes, Session
 from agent_reach.scores import ReachScore
 from agent_reach.scores.coverage import Coverage
 from agent_reach.scores.rate import RateTally
+from agent_reach.scores.utilisation import Utilisation
 
 if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
@@ -307,6 +308,11 @@ class ReachSession:
     def rates(self) -> RateTally:
         """Reach rates of the session's task units that have closed."""
         return self._state.rates
+
+    @property
+    def utilisation(self) -> Utilisation:
+        """Which fragments of the context the session's replies cite."""
+        return self._state.utilisation
 
     def share(self, **facts: Any) -> None:
         """Values that may be supplied to a handoff that lacks them."""

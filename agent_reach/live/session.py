@@ -13,6 +13,7 @@ from agent_reach.scores import OpenUnit, ReachScore, Tally, band_of, reach_score
 from agent_reach.scores.rate import RateTally
 from agent_reach.scores.reach import tool_reach
 from agent_reach.scores.unit import Reason
+from agent_reach.scores.utilisation import Utilisation
 
 _FRAGMENTS_KEPT = 200
 _MISSES_KEPT = 100
@@ -37,6 +38,7 @@ class Session:
         id: of the conversation.
         tally: counts of what has settled for good.
         rates: reach rates of the units that have closed.
+        utilisation: of the context, over the turns that ended.
         open: task units that have not closed, by number.
         bands: last known band per link and of the total.
         paused: the turn that waits for a person.
@@ -51,6 +53,7 @@ class Session:
         self.routes = routes
         self.tally = Tally()
         self.rates = RateTally(misses_kept=_MISSES_KEPT)
+        self.utilisation = Utilisation()
         self.open: dict[int, OpenUnit] = {}
         self.turn = 0
         self.unit = 0
@@ -91,6 +94,7 @@ class Session:
                 self._count_unit(event)
                 return []
             self.tally.add(event)
+            self.utilisation.observe(event)
             if not isinstance(event, _COUNTED) and not (isinstance(event, Decision) and self.routes.steps(event.intent)):
                 return []
             closed = self._close_overdue(event)
@@ -175,6 +179,7 @@ class Session:
                 "facts": {k: v for k, v in self.facts.items() if isinstance(v, str | int | float | bool)},
                 "tally": self.tally.to_record(),
                 "rates": self.rates.to_rows(),
+                "context": [self.utilisation.to_rows(), self.utilisation.turns],
                 "open": [unit.to_record() for unit in self.open.values()],
             }
 
@@ -187,5 +192,7 @@ class Session:
             self.tally = Tally.from_record(record["tally"])
             self.rates = RateTally(misses_kept=_MISSES_KEPT)
             self.rates.add_rows(record.get("rates", ()))
+            self.utilisation = Utilisation()
+            self.utilisation.add_rows(*record.get("context", ((), 0)))
             self.open = {u["number"]: OpenUnit.from_record(u) for u in record["open"]}
             self._closed_tool = None

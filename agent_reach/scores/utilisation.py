@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from agent_reach.events import Event, Turn
@@ -77,6 +78,16 @@ class Utilisation:
         total.cited, total.injected = self.cited + other.cited, self.injected + other.injected
         total.turns = self.turns + other.turns
         return total
+
+    def to_rows(self) -> list[list[Any]]:
+        """The counts as JSON-ready rows: source, label, fifth, injected, cited."""
+        return [[*place, n, self.cited[place]] for place, n in self.injected.items()]
+
+    def add_rows(self, rows: Iterable[list[Any]], turns: int) -> None:
+        """Count what `to_rows` gave, of so many turns."""
+        self.turns += turns
+        for source, label, fifth, injected, cited in rows:
+            self.add(Place(source, label, fifth), injected, cited)
 
     def to_record(self) -> dict[str, Any]:
         """As JSON-ready values."""

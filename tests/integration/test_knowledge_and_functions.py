@@ -63,6 +63,9 @@ def test_fragments_count_in_the_order_of_the_models_input_by_their_declared_labe
     assert turn.context_sources == ("system", "Index", "Index", "Index")
     assert turn.context_groups == ("tier", "rule", "place", "")
     assert turn.context_cited == ("1", "1", "0", "0")
+    assert {label: (rate.hits, rate.n) for label, rate in session.utilisation.by("label").items()} == {
+        "": (0, 1), "place": (0, 1), "rule": (1, 1), "tier": (1, 1),
+    }  # fmt: skip
 
 
 def test_another_judge_of_citations_is_asked_and_may_raise(observed):

@@ -39,6 +39,13 @@ def test_advice_needs_numbers_that_bear_it_out():
     assert "10.0 now" in advice(many)[0]
 
 
+def test_counts_go_to_rows_and_back():
+    counts, again = Utilisation(), Utilisation()
+    counts.observe(turn("10", ("stock", "tier")))
+    again.add_rows(counts.to_rows(), counts.turns)
+    assert again.to_record() == counts.to_record()
+
+
 def test_counts_can_be_added_by_place():
     counts = Utilisation()
     counts.add(Place("faq", "", 1), 10, 4)

@@ -124,9 +124,9 @@ class Reach:
             notes=self.notes,
             capture=Capture(capture_payloads, redact),
             clock=time.time_ns,
-            relevance=_relevance(relevance),
+            relevance=_judge("relevance", relevance, lexical_relevance, embedding_relevance, "(query, fragments) to numbers"),
             calibrated=calibrated,
-            citation=_citation(citation),
+            citation=_judge("citation", citation, citations, embedding_citations, "(fragments, reply, said) to booleans"),
             instructions=checked,
             store_ledger=None if sessions is None else lambda task: BaseStoreLedger(sessions, task),
         )
@@ -364,26 +364,15 @@ def _policy(value: Any, routes: Routes) -> Compensation | None:
         raise contract_error(error, {}, "compensation") from None
 
 
-def _relevance(value: Any) -> Relevance:
+def _judge(name: str, value: Any, default: Any, of_embeddings: Callable[[Any], Any], shape: str) -> Any:
+    """A function that judges texts: the given one, one made of embeddings, or the default."""
     if value is None:
-        return lexical_relevance
+        return default
     if hasattr(value, "embed_query") and hasattr(value, "embed_documents"):
-        return embedding_relevance(value)
+        return of_embeddings(value)
     if callable(value):
-        made: Relevance = value
-        return made
-    raise ContractError("relevance", "a function from (query, fragments) to numbers, or LangChain Embeddings", value)
-
-
-def _citation(value: Any) -> Citation:
-    if value is None:
-        return citations
-    if hasattr(value, "embed_query") and hasattr(value, "embed_documents"):
-        return embedding_citations(value)
-    if callable(value):
-        made: Citation = value
-        return made
-    raise ContractError("citation", "a function from (fragments, reply, said) to booleans, or LangChain Embeddings", value)
+        return value
+    raise ContractError(name, f"a function from {shape}, or LangChain Embeddings", value)
 
 
 def provide_default_runtime() -> None:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from agent_reach.integrations.runtime import Runtime
     from agent_reach.integrations.tool_node import ReachToolNode
     from agent_reach.integrations.tracker import ReachTracker
+    from agent_reach.telemetry.metrics import Metrics
 
 _live: weakref.WeakSet[Reach] = weakref.WeakSet()
 
@@ -64,6 +65,11 @@ class Reach:
             both say alone: names, numbers, rare phrases.
         instructions: the prompt's instructions as atoms, or the path of their YAML file, checked as turns end.
         max_sessions, idle_seconds: bounds of what is kept in memory.
+
+    Attributes:
+        rates: reach rates over all sessions of this process, from the task units that have closed; empty without a route table.
+        coverage: how the instructions were obeyed in this process; None without instructions.
+        notes: faults of the observer itself.
 
     Raises:
         ContractError: a route, an option or an endpoint is wrong.
@@ -105,16 +111,10 @@ class Reach:
         )  # fmt: skip
         self._telemetry = Telemetry(tracer_provider=tracer_provider, meter_provider=meter_provider, otlp=otlp, notes=self.notes)
         metrics = Metrics(self._telemetry.meter, self.notes)
-        self._evaluator.add_sink(metrics)
-        self._rates = RateTally()
-        if self.routes.intents:
-            self._evaluator.add_sink(self._rates.observe)
-        self._coverage = Coverage(checked) if checked else None
-        if self._coverage is not None:
-            self._evaluator.add_sink(self._coverage.observe_event)
+        self.rates = RateTally()
+        self.coverage = Coverage(checked) if checked else None
         self._lines = EventLines(store) if store is not None else None
-        if self._lines is not None:
-            self._evaluator.add_sink(self._lines)
+        self._count_with(metrics)
         tracing = OtelTracing(self._telemetry.tracer)
         self.runtime: Runtime = Runtime(
             routes=self.routes,
@@ -134,6 +134,16 @@ class Reach:
         metrics.watch_breakers(lambda: breakers.states(time.monotonic()))
         self._tracker: ReachTracker | None = None
         _live.add(self)
+
+    def _count_with(self, metrics: Metrics) -> None:
+        """Hand every event to what counts or keeps it."""
+        self._evaluator.add_sink(metrics)
+        if self.routes.intents:
+            self._evaluator.add_sink(self.rates.observe)
+        if self.coverage is not None:
+            self._evaluator.add_sink(self.coverage.observe_event)
+        if self._lines is not None:
+            self._evaluator.add_sink(self._lines)
 
     # watch ----------------------------------------------------------------------------------------------------------
 
@@ -211,16 +221,6 @@ class Reach:
         self.runtime.turns.flush(session)
         found = self._evaluator.find(session)
         return None if found is None else found.score
-
-    @property
-    def rates(self) -> RateTally:
-        """Reach rates over all sessions of this process, from the task units that have closed."""
-        return self._rates
-
-    @property
-    def coverage(self) -> Coverage | None:
-        """How the instructions were obeyed over all sessions of this process; None without instructions."""
-        return self._coverage
 
     def on_band(self, hook: Callable[[BandChange], object]) -> None:
         """Call `hook` whenever a link of a session, or its total, enters another band."""

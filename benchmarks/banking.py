@@ -10,30 +10,15 @@ import argparse
 import json
 import random
 import sys
-from collections import Counter
-from math import log
 from pathlib import Path
 
-from agent_reach.checks.relevance import tokens
+from tfidf import plain_tfidf
+
 from agent_reach.checks.retrieval import DocumentRanker
 from agent_reach.evaluation.calibration import calibrate_relevance
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tau2_banking"
 WITHIN = (20, 50, 100)
-
-
-def plain_tfidf(documents):
-    docs = {d["id"]: Counter(tokens(f"{d['title']} {d['content']}")) for d in documents}
-    held = Counter(term for terms in docs.values() for term in terms)
-    weight = {term: log(len(docs) / n) + 1 for term, n in held.items()}
-    norms = {id: sum((n * weight[t]) ** 2 for t, n in terms.items()) ** 0.5 or 1 for id, terms in docs.items()}
-
-    def rank(request):
-        asked = Counter(tokens(request))
-        scores = {id: sum(n * d[t] * weight[t] ** 2 for t, n in asked.items() if t in d) / norms[id] for id, d in docs.items()}
-        return sorted(docs, key=lambda id: -scores[id])
-
-    return rank
 
 
 def recall(order, needed, k=10):
@@ -54,7 +39,7 @@ def main():
     ranker = DocumentRanker({d["id"]: d["content"] for d in documents}, {d["id"]: d["title"] for d in documents})
     requests = [task["user_scenario"]["instructions"] for task in tasks]
     needed = [set(task["required_documents"]) for task in tasks]
-    plain = plain_tfidf(documents)
+    plain = plain_tfidf({d["id"]: f"{d['title']} {d['content']}" for d in documents})
     ours = [ranker.rank(request) for request in requests]
     base = [plain(request) for request in requests]
     found = [recall(order, need) for order, need in zip(ours, needed, strict=True)]

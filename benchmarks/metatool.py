@@ -9,12 +9,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
-from math import log
 from pathlib import Path
 
+from tfidf import plain_tfidf
+
 from agent_reach.checks.ranking import Ranker
-from agent_reach.checks.relevance import tokens
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "metatool"
 FIRST = (5, 10)
@@ -24,21 +23,6 @@ def complete(queries, rank):
     """Share of queries all of whose tools stand among the first k."""
     orders = [rank(query["query"]) for query in queries]
     return {k: sum(set(q["tool"]) <= set(o[:k]) for q, o in zip(queries, orders, strict=True)) / len(queries) for k in FIRST}
-
-
-def plain_tfidf(tools):
-    """The baseline: cosine of TF-IDF vectors of the descriptions."""
-    docs = {name: Counter(tokens(text)) for name, text in tools.items()}
-    held = Counter(term for terms in docs.values() for term in terms)
-    weight = {term: log(len(docs) / n) + 1 for term, n in held.items()}
-    norms = {name: sum((n * weight[t]) ** 2 for t, n in terms.items()) ** 0.5 or 1 for name, terms in docs.items()}
-
-    def rank(query):
-        asked = Counter(tokens(query))
-        scores = {n: sum(c * d[t] * weight[t] ** 2 for t, c in asked.items() if t in d) / norms[n] for n, d in docs.items()}
-        return sorted(docs, key=lambda name: -scores[name])
-
-    return rank
 
 
 class Bundled:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import exp, log
 from typing import Final, NamedTuple, Protocol
 
@@ -125,6 +126,7 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
     """Without the ending of a plural or a verb form; `houses` and `house`, `planning` and `plan` come to the same."""
     for suffix in ("ings", "ing", "ies", "ied", "ed", "es", "s", "e"):

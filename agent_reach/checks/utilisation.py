@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -33,9 +34,10 @@ class Fragment(NamedTuple):
     group: str = ""
 
 
-_LIMIT: Final = 20_000
+_LIMIT: Final = 4_000
 _WIDE_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{4,}")
 _CODE: Final = re.compile(r"[a-z0-9]+(?:[-_./:#][a-z0-9]+)*", re.IGNORECASE)
+_DIGIT: Final = re.compile(r"\d")
 _THOUSANDS: Final = re.compile(r"(?<=\d)[,\uff0c](?=\d{3}\b)")
 _NAME: Final = re.compile(r"(?<=[a-z,;:\"'(] )[A-Z][A-Za-z]{2,}\b")
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|[\u3002\uff01\uff1f\uff1b\n]+")
@@ -74,8 +76,8 @@ def citations(fragments: Sequence[str], reply: str, said: str = "") -> list[bool
     """Whether the reply cites each fragment. Of equal fragments only the first one can be cited.
 
     Args:
-        fragments: in the order in which they stood in the context.
-        reply: of the model.
+        fragments: in the order in which they stood in the context; the first 4,000 characters of each count.
+        reply: of the model; the same.
         said: by the user; what stands there proves nothing.
     """
     if not fragments or not reply:
@@ -157,6 +159,7 @@ def _topic(held: Sequence[_Evidence]) -> _Evidence:
     return _Evidence(*kinds)
 
 
+@lru_cache(maxsize=64)
 def _evidence(text: str) -> _Evidence:
     text = _THOUSANDS.sub("", text[:_LIMIT])
     terms = tokens(text)
@@ -169,7 +172,7 @@ def _evidence(text: str) -> _Evidence:
 
 def _codes(text: str) -> set[str]:
     """Identifiers, and numbers of three digits or more."""
-    words = {word.lower() for word in _CODE.findall(text) if any(sign.isdigit() for sign in word)}
+    words = {word.lower() for word in _CODE.findall(text) if _DIGIT.search(word)}
     return {word for word in words if not word.isdigit() or len(word) >= _LONG_NUMBER}
 
 

@@ -67,7 +67,7 @@ def replay_(
     at_once: Annotated[int, typer.Option(min=1, help="Conversations that run at the same time.")] = 4,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Ask an agent the user's messages of recorded conversations again, and score what it does."""
+    """Ask an agent the user's messages of recorded conversations again; exit status 1 on drift, or when the agent raised."""
     from agent_reach.integrations.asking import conversation
     from agent_reach.reach import Reach
 
@@ -89,6 +89,8 @@ def replay_(
     if save_to:
         run.save(save_to)
     _tell(run, before, as_json)
+    if failed:
+        raise typer.Exit(1)
 
 
 def load_factory(name: str) -> Callable[..., Any]:

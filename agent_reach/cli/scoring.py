@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import itertools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -141,17 +140,16 @@ def _write_scores(scored: Iterator[Row], scoring: Scoring) -> None:
 
 def _lowest(scored: Iterator[Row], rows: int) -> tuple[list[Row], int]:
     """The sessions with the lowest scores, at most so many (0 for all), and how many there are."""
-    count = itertools.count(1)
-    last = 0
+    count = 0
 
     def counted() -> Iterator[Row]:
-        nonlocal last
+        nonlocal count
         for row in scored:
-            last = next(count)
+            count += 1
             yield row
 
     def rank(row: Row) -> tuple[bool, float]:
         return row["score"] is None, row["score"] or 0.0
 
     kept = heapq.nsmallest(rows, counted(), key=rank) if rows else sorted(counted(), key=rank)
-    return kept, last
+    return kept, count

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from agent_reach.contracts.load import contract_error, read_yaml
-from agent_reach.contracts.policy import Declaration
+from agent_reach.contracts.policy import Declaration, Version
 
 
 def _compiles(pattern: str) -> str:
@@ -102,7 +102,7 @@ class Atom(Declaration):
 class Instructions(Declaration):
     """The atoms of a prompt, with their version."""
 
-    version: str = "0"
+    version: Version = "0"
     atoms: tuple[Atom, ...] = ()
 
     @model_validator(mode="after")
@@ -120,10 +120,7 @@ class Instructions(Declaration):
             ContractError: with file, line, key and what was expected.
         """
         document, lines = read_yaml(path)
-        values: Any = document or {}
-        if isinstance(values, dict) and isinstance(values.get("version"), int | float):
-            values = {**values, "version": str(values["version"])}
         try:
-            return cls.model_validate(values)
+            return cls.model_validate(document or {})
         except ValidationError as error:
             raise contract_error(error, lines, str(path)) from None

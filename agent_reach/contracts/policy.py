@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _version(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) or hasattr(value, "isoformat") else value
+
+
+Version = Annotated[str, BeforeValidator(_version)]
+"""A text, number or date that names a version."""
 
 
 class Declaration(BaseModel):

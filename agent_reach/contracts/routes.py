@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 
 from agent_reach.contracts.handoffs import HandoffContract, as_schema
 from agent_reach.contracts.load import Lines, contract_error, contract_error_at, read_yaml
-from agent_reach.contracts.policy import Compensation, Declaration, Thresholds, Weights
+from agent_reach.contracts.policy import Compensation, Declaration, Thresholds, Version, Weights
 from agent_reach.contracts.tools import DEFAULT_CONTRACTS, Alternate, ToolContract
 
 Classifier = Callable[[str], str | None]
@@ -98,7 +98,7 @@ class Routes(Declaration):
         'order_query'
     """
 
-    version: str = "0"
+    version: Version = "0"
     intents: dict[str, Intent] = {}
     tools: dict[str, ToolContract] = {}
     handoffs: dict[str, HandoffContract] = {}
@@ -109,11 +109,6 @@ class Routes(Declaration):
     classifier: Classifier | None = None
     _file: str = PrivateAttr("")
     _lines: Lines = PrivateAttr(default_factory=dict)
-
-    @field_validator("version", mode="before")
-    @classmethod
-    def _as_text(cls, value: Any) -> Any:
-        return str(value) if isinstance(value, int | float) or hasattr(value, "isoformat") else value
 
     @model_validator(mode="before")
     @classmethod

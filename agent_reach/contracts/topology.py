@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from agent_reach.contracts.handoffs import as_schema
 from agent_reach.contracts.load import contract_error, contract_error_at, read_yaml
-from agent_reach.contracts.policy import Declaration
+from agent_reach.contracts.policy import Declaration, Version
 
 NodeType = Literal["must", "optional", "fallback", "must_not"]
 Verify = Callable[[Any, Any], bool]
@@ -62,14 +62,9 @@ class Topology(Declaration):
     """
 
     name: str = ""
-    version: str = "0"
+    version: Version = "0"
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...] = ()
-
-    @field_validator("version", mode="before")
-    @classmethod
-    def _as_text(cls, value: Any) -> Any:
-        return str(value) if isinstance(value, int | float) or hasattr(value, "isoformat") else value
 
     @model_validator(mode="after")
     def _is_graph(self) -> Topology:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 from agent_reach.errors import FormatError, ReachError
 from agent_reach.events import Decision, Event, UnitClosed
 from agent_reach.scores.rate import Rate, rate_of
-from agent_reach.scores.stats import Interval
+from agent_reach.scores.stats import Z95, Interval
 from agent_reach.scores.steps import StepOutcome
 
 COMPARED: Final = ("candidate", "precise", "first")
@@ -22,7 +22,6 @@ FIRST_VALUES: Final = {"simple": 0.9, "multi-step": 0.7}
 
 _VERSION: Final = 1
 _ENOUGH: Final = 10
-_Z95: Final = 1.959963984540054
 
 Verdict = Literal["no evidence", "drift", "gain", "insufficient data", "below", "reached"]
 
@@ -197,7 +196,7 @@ def _paired(intent: str, figure: str, old: list[int], new: list[int]) -> Finding
     return Finding(intent, figure, sum(old) / n, sum(new) / n, n, difference, mcnemar(lost, won), verdict)
 
 
-def paired_difference(lost: int, won: int, n: int, z: float = _Z95) -> Interval:
+def paired_difference(lost: int, won: int, n: int, z: float = Z95) -> Interval:
     """Interval of a difference of two shares on the same pairs (A. Agresti and Y. Min, 2005).
 
     Args:

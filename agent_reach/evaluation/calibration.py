@@ -9,14 +9,13 @@ from typing import Any, Final, NamedTuple
 from agent_reach.errors import ReachError
 from agent_reach.scores.logistic import fit_logistic, logistic
 from agent_reach.scores.rate import Rate, rate_of
-from agent_reach.scores.stats import Interval
+from agent_reach.scores.stats import Z95, Interval
 
 CUTS: Final = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 _ENOUGH: Final = 10
 _DISTURBED: Final = 0.1
 _CAUGHT: Final = 0.9
 _BINS: Final = 10
-_Z95: Final = 1.959963984540054
 
 Example = tuple[float, bool]
 """A score from 0 to 1, and whether it went well (of a fragment: whether it was needed)."""
@@ -165,7 +164,7 @@ def auc_interval(value: float, n: int, m: int) -> Interval:
     """
     q1, q2 = value / (2 - value), 2 * value * value / (1 + value)
     variance = (value * (1 - value) + (n - 1) * (q1 - value * value) + (m - 1) * (q2 - value * value)) / (n * m)
-    margin = _Z95 * sqrt(max(0.0, variance))
+    margin = Z95 * sqrt(max(0.0, variance))
     return Interval(max(0.0, value - margin), min(1.0, value + margin))
 
 

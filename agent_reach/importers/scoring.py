@@ -58,9 +58,10 @@ class Share:
     of: int = 1
 
     def takes(self, line: str) -> bool:
-        """An event's line is part of it; what names no session is everyone's, so that a wrong line is met."""
+        """An event's line is part of it; a line that names none belongs to the session without a name."""
         found = _SESSION.search(line)
-        return found is None or crc32(found[1].encode()) % self.of == self.number
+        session = str(json.loads(found[1])) if found is not None else ""
+        return crc32(session.encode("utf-8", "replace")) % self.of == self.number
 
 
 class Scoring:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from hashlib import blake2b
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -19,11 +20,13 @@ from agent_reach.errors import ContractError, ReachError
 
 NONE: Final = "none_of_these"
 _FAILURES_IN_A_ROW: Final = 5
+_PAUSE: Final = 60.0  # seconds in which a model that failed so often is not asked
+_KEPT: Final = 10_000
 _TEXT_LIMIT: Final = 8_000
 
 
 class ModelAnswers:
-    """A chat model that picks one of several labels.
+    """A chat model that picks one of several labels. After five failures in a row it is left alone for a minute.
 
     Args:
         model: any chat model that takes a tool or has structured output.
@@ -51,7 +54,7 @@ class ModelAnswers:
         self._system = f"{instruction}\n\n{lines}\n- {NONE}: none of the above"
         self._chooser = model.with_structured_output(_choice(tuple(labels)))
         self._name = name_of(model)
-        self._timeout, self._in_a_row = timeout, 0
+        self._timeout, self._in_a_row, self._again_at = timeout, 0, 0.0
         self._cache = _Cache(cache)
         self.asked = self.failed = 0
 
@@ -62,7 +65,7 @@ class ModelAnswers:
         known = self._cache.get(key)
         if known is not None:
             return known
-        if self._in_a_row >= _FAILURES_IN_A_ROW:
+        if self._in_a_row >= _FAILURES_IN_A_ROW and monotonic() < self._again_at:
             self.failed += 1
             return None
         self.asked += 1
@@ -74,6 +77,7 @@ class ModelAnswers:
         if label is None or (label != NONE and label not in self._labels):
             self.failed += 1
             self._in_a_row += 1
+            self._again_at = monotonic() + _PAUSE
             return None
         self._in_a_row = 0
         found = "" if label == NONE else label
@@ -84,13 +88,15 @@ class ModelAnswers:
 class IntentClassifier:
     """The intent of a user message by a chat model, limited to the table's labels; to be given to `Routes(classifier=…)`.
 
+    Live, each turn with a new message waits for the answer, at most `timeout` seconds.
+
     Args:
         model: any LangChain chat model.
         routes: gives the labels, with their keywords as a hint.
         cache, timeout: as in `ModelAnswers`.
     """
 
-    def __init__(self, model: BaseChatModel, routes: Routes, *, cache: str | Path | None = None, timeout: float = 20.0) -> None:
+    def __init__(self, model: BaseChatModel, routes: Routes, *, cache: str | Path | None = None, timeout: float = 5.0) -> None:
         labels = {name: ", ".join(intent.keywords) for name, intent in routes.intents.items()}
         instruction = "Which intent does the user's message have? A message that only continues or answers has none of its own."
         self.answers = ModelAnswers(model, labels, instruction, cache=cache, timeout=timeout)
@@ -201,7 +207,7 @@ def _choice(labels: tuple[str, ...]) -> type[BaseModel]:
 
 
 class _Cache:
-    """Answers by content, in memory and, with a path, as JSON lines. Thread-safe."""
+    """Answers by content, the newest ones in memory and, with a path, all as JSON lines. Thread-safe."""
 
     def __init__(self, path: str | Path | None) -> None:
         self._path = Path(path) if path else None
@@ -221,6 +227,8 @@ class _Cache:
     def put(self, key: str, answer: str) -> None:
         with self._lock:
             self._known[key] = answer
+            if len(self._known) > _KEPT:
+                del self._known[next(iter(self._known))]
             if self._path is not None:
                 with self._path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps([key, answer]) + "\n")

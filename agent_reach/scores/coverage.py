@@ -53,9 +53,8 @@ class Coverage:
                 continue
             self.triggered[atom] += 1
             self.obeyed[atom] += verdict == "obeyed"
-            places = self.broken.setdefault(atom, []) if verdict == "disobeyed" else []
-            if verdict == "disobeyed" and len(places) < _KEPT:
-                places.append((conversation, turn))
+            if verdict == "disobeyed" and len(self.broken.setdefault(atom, [])) < _KEPT:
+                self.broken[atom].append((conversation, turn))
 
     def rate(self, atom: str = "") -> Rate:
         """Coverage of one atom, or of all."""

@@ -11,7 +11,6 @@ from agent_reach.checks.ranking import Ranker, name_words
 from agent_reach.checks.relevance import tokens
 from agent_reach.contracts import Routes
 from agent_reach.scores.rate import Miss, RateTally
-from agent_reach.scores.stats import wilson
 
 _ENOUGH: Final = 10
 _RARELY: Final = 0.3
@@ -124,7 +123,7 @@ class _Finder:
 
     def _rarely_called(self, miss: Miss) -> bool:
         rate = self._rates[miss.cell.intent, miss.cell.tool]
-        return rate.n >= _ENOUGH and wilson(rate.hits, rate.n).high < _RARELY
+        return rate.n >= _ENOUGH and rate.interval is not None and rate.interval.high < _RARELY
 
     def _likeness(self, tool: str, other: str) -> float:
         """How well the description of `other` answers to that of `tool`, of 1 for `tool` itself, among all described tools."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Final, NamedTuple
 
-_Z95: Final = 1.959963984540054
+Z95: Final = 1.959963984540054
 
 
 class Interval(NamedTuple):
@@ -15,7 +15,7 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(successes: int, n: int, z: float = _Z95) -> Interval:
+def wilson(successes: int, n: int, z: float = Z95) -> Interval:
     """Wilson's score interval of a share (E. B. Wilson, 1927); 95 % by default.
 
     Args:

@@ -159,7 +159,7 @@ class OpenUnit:
         final = bool(self.answered) and not self.asked and not self.abandoned_turn
         counted = [need for need in self.needs if final or need.last or not need.cancelled]
         counts = self._count(counted, closing=True)
-        guessed = final and any(need.last != "ok" and not self._found_elsewhere(need) for need in counted)
+        guessed = final and any(need.last != "ok" and not self._found_elsewhere(i) for i, need in enumerate(self.needs))
         abnormal = counts.reached < counts.needs or bool(counts.taken) or self.broken_link or bool(self.incomplete_handoffs)
         outcomes = self.route.outcomes() if self.route is not None else ()
         return UnitClosed(
@@ -186,11 +186,9 @@ class OpenUnit:
             route_version=route_version,
         )
 
-    def _found_elsewhere(self, need: Need) -> bool:
+    def _found_elsewhere(self, number: int) -> bool:
         """An alternative path served the step."""
-        return self.route is not None and any(
-            step.alternative for step, own in zip(self.route.steps, self.needs, strict=False) if own is need
-        )
+        return self.route is not None and self.route.steps[number].alternative
 
     def _responsible(self) -> str:
         """Who made the calls: of the first need that was not reached, else of the last one that was; else who opened the unit."""

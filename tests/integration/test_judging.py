@@ -113,11 +113,23 @@ def test_a_judge_that_is_down_slow_or_names_no_registered_tool_gives_no_judgemen
     assert (judge.answers.failed, time.monotonic() - begun < 2) == (1, True)
 
 
-def test_a_judge_that_stays_down_is_not_asked_for_ever():
+def test_a_judge_that_stays_down_is_left_alone_and_asked_again_after_a_pause(monkeypatch):
     model = Chooser(rule=down)
     judge = Judge(model, TOOLS)
     assert [judge([("user", str(n))], "order") for n in range(20)] == [None] * 20
     assert (len(model.asked), judge.answers.failed) == (5, 20)
+    model.rule = lambda _text: "crm"
+    monkeypatch.setattr(answers, "monotonic", lambda: time.monotonic() + 61)
+    assert judge([("user", "x")], "order") == "crm"
+
+
+def test_answers_in_memory_are_bounded(monkeypatch):
+    monkeypatch.setattr(answers, "_KEPT", 3)
+    model = Chooser(rule=lambda _text: "crm")
+    judge = Judge(model, TOOLS)
+    for text in ("a", "b", "c", "d", "d", "a"):
+        judge([("user", text)], "order")
+    assert len(model.asked) == 5
 
 
 def test_a_judge_that_is_the_agents_own_model_is_warned_of():

@@ -103,6 +103,7 @@ def test_a_baseline_of_recordings_is_kept_and_compared(project):
 def test_an_agent_that_cannot_be_run_is_told(project, agent, said):
     done = command("replay", "talks.jsonl", "--agent", agent, "--routes", "routes.yaml", cwd=project)
     assert said in done.stderr.replace("\n", " ")
+    assert done.returncode != 0
 
 
 # agents of every kind -------------------------------------------------------------------------------------------------

@@ -187,7 +187,10 @@ TABLE = Routes(intents={"q": {"steps": [["find"], ["book"]]}})
 def test_several_processes_and_one_come_to_the_same(tmp_path, monkeypatch, routes):
     monkeypatch.setattr(module, "WORTH_PROCESSES", 0)
     path = tmp_path / "events.jsonl"
-    path.write_text("".join(line_from_event(event) + "\n" for event in stream(40)))
+    nameless = [ToolCall(tool="find", unit=1, turn=1), ToolCall(session="é", tool="find", unit=1, turn=1)]
+    lines = [line_from_event(event) for event in [*stream(40), *nameless]]
+    lines.append(lines[-1].replace("\\u00e9", "é"))  # another writer's way to write the same session
+    path.write_text("\n".join(lines), encoding="utf-8")
     alone, together = Scoring(routes), Scoring(routes)
 
     def ordered(rows):

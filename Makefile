@@ -32,6 +32,11 @@ bench: .venv/dev  # the figures of benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/large_result.py
 	$(BIN)/python benchmarks/score_throughput.py
+	$(BIN)/python benchmarks/metatool.py
+	$(BIN)/python benchmarks/banking.py
+	$(BIN)/python benchmarks/live_signals.py
+	$(BIN)/python benchmarks/tau_reach.py
+	$(BIN)/python benchmarks/tau_effects.py
 	$(BIN)/python benchmarks/serve.py
 
 .venv/bin/python:

@@ -22,10 +22,17 @@ def agent_reach(*arguments):
     return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
 
 
+def here(*arguments):
+    """The command in this process, which need not start."""
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
 def test_scores_for_machines_are_one_json_object(tmp_path):
     path = tmp_path / "chat.json"
     path.write_text(json.dumps([{"id": "s-1", "messages": CHAT}, {"id": "s-2", "messages": CHAT}]))
-    done = agent_reach("score", path, "--json")
+    done = here("score", path, "--json")
     report = json.loads(done.stdout)
     assert set(report) == {"total", "sessions"}
     keys = {"calls", "ok", "failed", "empty", "uncounted", "score", "tool", "knowledge", "task", "band"}
@@ -33,14 +40,14 @@ def test_scores_for_machines_are_one_json_object(tmp_path):
     assert [s["session"] for s in report["sessions"]] == ["s-1", "s-2"]
     assert keys <= set(report["sessions"][0])
     assert report["total"]["band"] == "broken"
-    assert done.returncode == 0
+    assert done.exit_code == 0
 
 
 def test_the_table_names_the_worst_sessions_first(tmp_path):
     path = tmp_path / "chat.json"
     good = [*CHAT[:2], {"role": "tool", "tool_call_id": "c", "content": "[1]"}, CHAT[3]]
     path.write_text(json.dumps([{"id": "good", "messages": good}, {"id": "bad", "messages": CHAT}]))
-    text = agent_reach("score", path).stdout
+    text = here("score", path).stdout
     assert text.index("bad") < text.index("good") < text.rindex("all ")
 
 
@@ -68,7 +75,7 @@ def test_the_demo_completes_more_when_it_compensates_and_its_events_can_be_score
     assert "3 of 12" in done.stdout
     assert "12 of 12" in done.stdout
     assert "Traceback" not in done.stderr
-    report = json.loads(agent_reach("score", store, "--json").stdout)
+    report = json.loads(here("score", store, "--json").stdout)
     observing = [s for s in report["sessions"] if s["session"].startswith("observing")]
     compensating = [s for s in report["sessions"] if s["session"].startswith("compensating")]
     assert len(observing) == len(compensating) == 12
@@ -131,13 +138,13 @@ def test_reach_rates_of_recordings_follow_the_route_table(tmp_path, recorded):
         where = {"v": 1, "kind": "tool_call", "turn": 1, "unit": 1, "intent": "order_query", "time": 1}
         tools = ("orders_db", "orders_db", "orders_cache", "faq")
         file.write_text("\n".join(json.dumps({**where, "session": f"s{i}", "tool": tool}) for i, tool in enumerate(tools)))
-    done = agent_reach("score", str(file), "--routes", str(routes), "--json")
+    done = here("score", str(file), "--routes", str(routes), "--json")
     overall = json.loads(done.stdout)["rates"]["overall"]
     assert {figure: (rate["value"], rate["n"]) for figure, rate in overall.items() if figure != "decision"} == {
         "candidate": (0.75, 4), "precise": (0.5, 4), "first": (0.5, 4), "execution": (1.0, 3), "reach": (0.75, 4),
     }  # fmt: skip
     assert overall["precise"]["low"] < 0.5 < overall["precise"]["high"]
-    table = agent_reach("score", str(file), "--routes", str(routes)).stdout
+    table = here("score", str(file), "--routes", str(routes)).stdout
     assert "reach rates by intent and needed tool" in table
     assert "75% of 4" in table
 
@@ -150,16 +157,17 @@ def test_instructions_are_checked_on_recorded_conversations(tmp_path):
     )
     file = tmp_path / "talks.jsonl"
     file.write_text("\n".join(json.dumps({"id": t, "messages": asked_and_answered(t, "[1]")}) for t in ("orders_db", "faq")))
-    report = json.loads(agent_reach("score", file, "--instructions", atoms, "--json").stdout)["instructions"]
+    report = json.loads(here("score", file, "--instructions", atoms, "--json").stdout)["instructions"]
     assert (report["version"], report["overall"]["value"], report["overall"]["n"]) == ("2", 0.75, 4)
     assert report["atoms"]["look-first"]["broken"] == [["faq", 1]]
-    assert "look-first" in agent_reach("score", file, "--instructions", atoms).stdout
+    assert "look-first" in here("score", file, "--instructions", atoms).stdout
     events = tmp_path / "events.jsonl"
     events.write_text('{"v": 1, "kind": "tool_call", "session": "s", "tool": "t"}\n')
     refused = agent_reach("score", events, "--instructions", atoms)
     assert (refused.returncode, "recorded conversations" in refused.stderr.replace("\n", " ")) == (2, True)
 
 
+@pytest.mark.long
 def test_the_demo_says_when_its_spans_were_not_taken():
     done = agent_reach("demo", "--otlp", "http://127.0.0.1:9")
     assert "Not all spans were taken by http://127.0.0.1:9" in done.stdout
@@ -169,13 +177,6 @@ def test_a_port_that_cannot_be_is_one_clear_line():
     done = agent_reach("serve", "--port", "99999")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-
-
-def here(*arguments):
-    """The command in this process, which need not start."""
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done
 
 
 def test_bands_and_relevance_are_fitted_to_labelled_history(tmp_path, data):

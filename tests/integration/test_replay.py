@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from importlib.metadata import entry_points
-from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
@@ -13,8 +13,10 @@ from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from typer.testing import CliRunner
 
-from agent_reach import Reach, track_reach
+from agent_reach import Reach, ReachError, track_reach
+from agent_reach.cli import app
 from agent_reach.events import ToolCall, Turn
 from agent_reach.integrations.asking import conversation
 from tests.integration.agents import Script, ask, graph
@@ -47,13 +49,28 @@ def broken():
 """
 
 
-def command(*arguments, cwd, **env):
-    binary = str(Path(sys.executable).parent / "agent-reach")
-    return subprocess.run([binary, *arguments], cwd=cwd, capture_output=True, text=True, timeout=120, env={**os.environ, **env})
+class Done(NamedTuple):
+    """What the command came to."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def command(*arguments):
+    """The command in this process; an error of ours is what `main` would print."""
+    found = CliRunner().invoke(app, arguments)
+    if isinstance(found.exception, ReachError):
+        return Done(2, found.stdout, str(found.exception))
+    return Done(found.exit_code, found.stdout, found.stderr)
 
 
 @pytest.fixture
-def project(tmp_path):
+def project(tmp_path, monkeypatch):
+    """A folder with an agent in it, in which the command runs; its module is loaded afresh."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "shop", raising=False)
     (tmp_path / "routes.yaml").write_text(ROUTES)
     (tmp_path / "shop.py").write_text(AGENT)
     talks = [{"id": f"talk-{n}", "messages": [{"role": "user", "content": "Where is my order" + "?" * n}]} for n in range(24)]
@@ -61,18 +78,19 @@ def project(tmp_path):
     return tmp_path
 
 
-def test_a_replay_that_drifted_from_its_baseline_ends_with_status_1(project):
+def test_a_replay_that_drifted_from_its_baseline_ends_with_status_1(project, monkeypatch):
     base = ("replay", "talks.jsonl", "--agent", "shop:make", "--routes", "routes.yaml")
-    first = command(*base, "--save", "base.json", "--store", "events.jsonl", cwd=project)
+    first = command(*base, "--save", "base.json", "--store", "events.jsonl")
     assert (first.returncode, "24 conversations replayed, 0 ended" in first.stderr) == (0, True), first.stderr
-    again = command(*base, "--against", "base.json", "--json", cwd=project)
+    again = command(*base, "--against", "base.json", "--json")
     assert again.returncode == 0
     assert {f["verdict"] for f in json.loads(again.stdout)["findings"]} == {"no evidence"}
-    lazy = command(*base, "--against", "base.json", "--save", "lazy.json", cwd=project, LAZY="1")
+    monkeypatch.setenv("LAZY", "1")
+    lazy = command(*base, "--against", "base.json", "--save", "lazy.json")
     assert (lazy.returncode, "drift" in lazy.stdout) == (1, True)
-    compared = command("baseline", "compare", "lazy.json", "--against", "base.json", cwd=project)
+    compared = command("baseline", "compare", "lazy.json", "--against", "base.json")
     assert (compared.returncode, "drift" in compared.stdout) == (1, True)
-    alone = command("baseline", "compare", "lazy.json", cwd=project)
+    alone = command("baseline", "compare", "lazy.json")
     assert (alone.returncode, "below" in alone.stdout) == (1, True)
 
 
@@ -85,9 +103,9 @@ def test_a_baseline_of_recordings_is_kept_and_compared(project):
     ]
     talks = [{"id": f"t{n}", "messages": [{"role": "user", "content": "my order"}, *answered]} for n in range(12)]
     (project / "recorded.json").write_text(json.dumps(talks))
-    done = command("baseline", "save", "recorded.json", "--routes", "routes.yaml", "--to", "b.json", cwd=project)
+    done = command("baseline", "save", "recorded.json", "--routes", "routes.yaml", "--to", "b.json")
     assert "12 steps of 1 intents kept" in done.stderr.replace("\n", " ")
-    assert command("baseline", "compare", "b.json", "--against", "b.json", cwd=project).returncode == 0
+    assert command("baseline", "compare", "b.json", "--against", "b.json").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -101,7 +119,7 @@ def test_a_baseline_of_recordings_is_kept_and_compared(project):
     ],
 )
 def test_an_agent_that_cannot_be_run_is_told(project, agent, said):
-    done = command("replay", "talks.jsonl", "--agent", agent, "--routes", "routes.yaml", cwd=project)
+    done = command("replay", "talks.jsonl", "--agent", agent, "--routes", "routes.yaml")
     assert said in done.stderr.replace("\n", " ")
     assert done.returncode != 0
 

@@ -57,6 +57,7 @@ SPAN_RETRIEVAL: Final = "retrieval"
 SPAN_HANDOFF: Final = "handoff"
 SPAN_AGENT: Final = "invoke_agent"
 SPAN_UNIT: Final = "task_unit"
+SPAN_TASK: Final = "task_run"
 EVENT_EVALUATION: Final = "gen_ai.evaluation.result"
 """Span event that carries one score."""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from agent_reach.contracts.expressions import Expression
 from agent_reach.contracts.handoffs import as_schema
 from agent_reach.contracts.load import contract_error, contract_error_at, read_yaml
 from agent_reach.contracts.policy import Declaration, Version
@@ -29,11 +31,13 @@ class Node(Declaration):
         depends_on: nodes that come before it.
         tools: that work on it; the alternates of the route table count as well.
         receivers: agents that may be handed the task for it.
+        asks: words of which a message to the user that asks for what this node needs has one.
         any_of: nodes of which any one makes this one done; they are part of it and have no level of their own.
         branch: `choice/way`: of the ways of one choice a run takes one; must-nodes on the others leave the counts.
-        verify: of (state, results) says whether it is done: it looks at effects, never at which tool did it. A function, or a JSON
-            Schema that the result of one of its tools satisfies. Without one, a call of its tools that ended `ok` does.
-        effect: arguments of the side effect that it wants; makes it an effect.
+        verify: of (state, results) says whether it is done: it looks at effects, never at which tool did it. A function; a condition
+            in JMESPath or JSONPath on `state` and `results`; or a JSON Schema that the result of one of its tools satisfies.
+            Without one, a call of its tools or a handoff to its receivers that ended well does.
+        effect: arguments of the side effect that it wants of one of its tools, in any spelling; `"*"` stands for any value.
     """
 
     id: str = Field(min_length=1)
@@ -41,19 +45,48 @@ class Node(Declaration):
     depends_on: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     receivers: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()
     branch: str = Field(default="", pattern=r"^([^/]+/[^/]+)?$")
-    verify: Verify | dict[str, Any] | None = None
+    verify: Expression | Verify | dict[str, Any] | None = None
     effect: dict[str, Any] | None = None
 
     @field_validator("verify", mode="before")
     @classmethod
-    def _is_schema(cls, value: Any) -> Any:
+    def _readable(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return Expression(value)
         return as_schema(value) if isinstance(value, dict | type) else value
+
+
+class OpenNodes(Declaration):
+    """What an agent may add to its task at run time, counted apart.
+
+    Attributes:
+        when: the condition on `state` and `results` under which it may.
+        at_most: nodes of one run.
+    """
+
+    when: Expression
+    at_most: Annotated[int, Field(ge=1)] = 5
+
+    @field_validator("when", mode="before")
+    @classmethod
+    def _readable(cls, value: Any) -> Any:
+        return Expression(value) if isinstance(value, str) else value
 
 
 class Topology(Declaration):
     """A task as a graph of nodes.
+
+    Attributes:
+        name, version: of the task.
+        messages: what the user says, one after another.
+        nodes: in the order in which they are worked on where nothing else says so.
+        outputs: what the agent has to say, as text.
+        side_effects: tools that change something, besides those that the route table names; a call of one that no node wants is
+            an unwanted effect.
+        open: nodes that the agent may add.
 
     Example:
         >>> chain = Topology(nodes=[{"id": "find"}, {"id": "pay", "depends_on": ["find"]}])
@@ -63,8 +96,16 @@ class Topology(Declaration):
 
     name: str = ""
     version: Version = "0"
+    messages: tuple[str, ...] = ()
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...] = ()
+    side_effects: tuple[str, ...] = ()
+    open: OpenNodes | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_edges(cls, data: Any) -> Any:
+        return _without_edges(data) if isinstance(data, dict) and "edges" in data else data
 
     @model_validator(mode="after")
     def _is_graph(self) -> Topology:
@@ -85,12 +126,19 @@ class Topology(Declaration):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            nodes = data.get("nodes")
-            if isinstance(nodes, list) and len(error.errors()) == 1 and not error.errors()[0]["loc"]:
-                readable = cls.model_construct(nodes=tuple(Node.model_validate(node) for node in nodes))
-                place, expected, found = next(iter(readable._problems()))
-                raise contract_error_at(place, expected, found, lines, str(path)) from None
+            if len(error.errors()) == 1 and not error.errors()[0]["loc"]:
+                for place, expected, found in cls._graph_problems(data):
+                    raise contract_error_at(place, expected, found, lines, str(path)) from None
             raise contract_error(error, lines, str(path)) from None
+
+    @classmethod
+    def _graph_problems(cls, data: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], str, str]]:
+        """Errors that show only when the nodes of a file are seen together."""
+        try:
+            nodes = (_without_edges(data) if "edges" in data else data)["nodes"]
+        except (ValueError, KeyError):
+            return
+        yield from cls.model_construct(nodes=tuple(Node.model_validate(node) for node in nodes))._problems()
 
     def _problems(self) -> Iterator[tuple[tuple[Any, ...], str, str]]:
         """Errors of the graph: place, what was expected, what was found."""
@@ -111,22 +159,16 @@ class Topology(Declaration):
             yield ("nodes",), "at least one must-node", "none"
 
     def _circle(self) -> list[str] | None:
-        by_id = {node.id: node for node in self.nodes}
-        state: dict[str, bool] = {}
+        try:
+            TopologicalSorter({node.id: (*node.depends_on, *node.any_of) for node in self.nodes}).prepare()
+        except CycleError as error:
+            return [str(id) for id in reversed(error.args[1])]
+        return None
 
-        def visit(id: str, path: list[str]) -> list[str] | None:
-            if state.get(id):
-                return None
-            if id in path:
-                return [*path[path.index(id) :], id]
-            for before in (*by_id[id].depends_on, *by_id[id].any_of):
-                found = visit(before, [*path, id])
-                if found is not None:
-                    return found
-            state[id] = True
-            return None
-
-        return next((found for node in self.nodes if (found := visit(node.id, [])) is not None), None)
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Ids, each after those it depends on."""
+        return tuple(TopologicalSorter({node.id: (*node.depends_on, *node.any_of) for node in self.nodes}).static_order())
 
     @cached_property
     def by_id(self) -> Mapping[str, Node]:
@@ -145,14 +187,13 @@ class Topology(Declaration):
     @cached_property
     def levels(self) -> dict[str, int]:
         """Level of each must-node: must-nodes on the longest path that ends there."""
-        return {node.id: self._depth(node.id) for node in self.must}
+        counted = {node.id for node in self.must}
+        depth: dict[str, int] = {}
+        for id in self.order:
+            depth[id] = (id in counted) + max((depth[before] for before in self.by_id[id].depends_on), default=0)
+        return {node.id: depth[node.id] for node in self.must}
 
-    def _depth(self, id: str) -> int:
-        node = self.by_id[id]
-        own = int(node.type == "must" and id not in self.members)
-        return own + max((self._depth(before) for before in node.depends_on), default=0)
-
-    @property
+    @cached_property
     def highest(self) -> int:
         """The highest level that holds a must-node."""
         return max(self.levels.values())
@@ -175,8 +216,13 @@ class Topology(Declaration):
     def lint(self) -> list[str]:
         """What is likely wrong, one line a finding."""
         found = [f"{node.id}: no verify" for node in self.nodes if node.verify is None and node.effect is None and not node.any_of]
+        found += [
+            f"{node.id}: nothing can make it done: give it `tools`, `receivers`, `verify` or `any_of`"
+            for node in self.nodes
+            if node.verify is None and not (node.tools or node.receivers or node.any_of)
+        ]
         for node in self.must:
-            above = {branch for id in self._before(node.id) if (branch := self.by_id[id].branch)}
+            above = {branch for id in self.ancestors[node.id] if (branch := self.by_id[id].branch)}
             if not node.branch and above:
                 found.append(f"{node.id}: a must-node below {', '.join(sorted(above))}, which not every run takes")
         count = len(self.nodes)
@@ -188,10 +234,13 @@ class Topology(Declaration):
             found.append(f"{count} nodes, mostly {_FEWEST} to {_MOST}")
         return found
 
-    def _before(self, id: str) -> set[str]:
-        found: set[str] = set()
-        for before in self.by_id[id].depends_on:
-            found |= {before} | self._before(before)
+    @cached_property
+    def ancestors(self) -> Mapping[str, frozenset[str]]:
+        """Of each node, all that it depends on, directly or not."""
+        found: dict[str, frozenset[str]] = {}
+        for id in self.order:
+            before = self.by_id[id].depends_on
+            found[id] = frozenset(before).union(*(found[each] for each in before))
         return found
 
     def to_dot(self, done: Iterable[str] = ()) -> str:
@@ -206,6 +255,23 @@ class Topology(Declaration):
             lines += [f"  {_quoted(before)} -> {_quoted(node.id)};" for before in node.depends_on]
             lines += [f"  {_quoted(member)} -> {_quoted(node.id)} [style=dashed];" for member in node.any_of]
         return "\n".join([*lines, "}"])
+
+
+def _without_edges(data: dict[str, Any]) -> dict[str, Any]:
+    """`edges`, each `[from, to]` or an object with `from` and `to` (or `source` and `target`), as `depends_on` of the nodes."""
+    before: dict[str, list[str]] = {}
+    for index, edge in enumerate(data["edges"] or ()):
+        ends = [edge.get("from", edge.get("source")), edge.get("to", edge.get("target"))] if isinstance(edge, dict) else edge
+        if not isinstance(ends, list | tuple) or len(ends) != 2 or not all(isinstance(end, str) for end in ends):
+            raise ValueError(f"edges[{index}]: [from, to] or an object with both, found {edge!r}")
+        before.setdefault(ends[1], []).append(ends[0])
+    nodes = [dict(node) if isinstance(node, dict) else node for node in data.get("nodes", ())]
+    known = {str(node.get("id")): node for node in nodes if isinstance(node, dict)}
+    for end, starts in before.items():
+        if end not in known:
+            raise ValueError(f"edges: ids of the topology, found {end!r}")
+        known[end]["depends_on"] = [*known[end].get("depends_on", ()), *starts]
+    return {**{key: value for key, value in data.items() if key != "edges"}, "nodes": nodes}
 
 
 def _quoted(text: str) -> str:

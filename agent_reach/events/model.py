@@ -67,7 +67,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Execution(Event):
-    """What an attempt and a call have in common."""
+    """What an attempt and a call have in common.
+
+    Attributes:
+        fault: that an evaluation injected and that landed, such as `empty@early`.
+    """
 
     tool: str = attribute("gen_ai.tool.name")
     call_id: str = attribute("gen_ai.tool.call.id")
@@ -82,6 +86,7 @@ class _Execution(Event):
     result_size: int = attribute("agent_reach.result.size", -1)
     arguments: str = attribute("gen_ai.tool.call.arguments")
     result: str = attribute("gen_ai.tool.call.result")
+    fault: str = attribute("agent_reach.fault")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +196,7 @@ class Decision(Event):
         prompt_hash: hash of the system prompt, 16 hex digits.
         history_tokens: tokens of the messages before this turn.
         context_tokens: tokens of the whole input.
+        reply_tokens: of the response.
         fragments: retrieved fragments that stood in the input.
         estimated: the model reported no usage, so the tokens are an estimate.
     """
@@ -201,6 +207,7 @@ class Decision(Event):
     prompt_hash: str = attribute("agent_reach.prompt.hash")
     history_tokens: int = attribute("agent_reach.tokens.history", 0)
     context_tokens: int = attribute("agent_reach.tokens.context", 0)
+    reply_tokens: int = attribute("agent_reach.tokens.reply", 0)
     fragments: int = attribute("agent_reach.context.fragments", 0)
     estimated: bool = attribute("agent_reach.tokens.estimated", False)
 
@@ -298,6 +305,55 @@ class UnitClosed(Event):
     route_version: str = attribute("agent_reach.route.version")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReached(Event):
+    """A node of a task's topology was done: a transition of the run's state.
+
+    Attributes:
+        task, run: name of the topology, and number of the run.
+        node, node_type, level: which; the level is 0 for anything but a must-node that counts.
+        cause: the tool, the receiver or `reply` with which it was done.
+    """
+
+    task: str = attribute("agent_reach.task")
+    run: int = attribute("agent_reach.task.run", 0)
+    node: str = attribute("agent_reach.node")
+    node_type: str = attribute("agent_reach.node.type")
+    level: int = attribute("agent_reach.node.level", 0)
+    cause: str = attribute("agent_reach.node.cause")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRun(Event):
+    """One run of a task in an evaluation, as it ends (definitions, section 5).
+
+    Attributes:
+        task, version, run: name and version of the topology, and number of the run.
+        agent_version: what the evaluation calls the agent.
+        ended: how.
+        depth, purity, digestion, composite: -1 when undefined.
+        gate: the run passed.
+        left_at: level at which it left the topology, 0 when it did not.
+        nodes, reached: must-nodes that count, and those done.
+        tokens: of all model calls.
+    """
+
+    task: str = attribute("agent_reach.task")
+    version: str = attribute("agent_reach.task.version")
+    run: int = attribute("agent_reach.task.run", 0)
+    agent_version: str = attribute("agent_reach.agent.version")
+    ended: str = attribute("agent_reach.task.ended", always=True)
+    depth: float = attribute("agent_reach.task.depth", -1.0, always=True)
+    purity: float = attribute("agent_reach.task.purity", -1.0)
+    digestion: float = attribute("agent_reach.task.digestion", -1.0)
+    composite: float = attribute("agent_reach.task.composite", -1.0, always=True)
+    gate: bool = attribute("agent_reach.task.gate", False, always=True)
+    left_at: int = attribute("agent_reach.task.left_at", 0)
+    nodes: int = attribute("agent_reach.task.nodes", 0)
+    reached: int = attribute("agent_reach.task.reached", 0)
+    tokens: int = attribute("agent_reach.task.tokens", 0)
+
+
 KINDS: Final[dict[str, type[Event]]] = {
     "tool_attempt": ToolAttempt,
     "tool_call": ToolCall,
@@ -308,6 +364,8 @@ KINDS: Final[dict[str, type[Event]]] = {
     "compensation": CompensationStep,
     "turn": Turn,
     "unit": UnitClosed,
+    "node": NodeReached,
+    "task_run": TaskRun,
 }
 _NAMES: Final = {cls: name for name, cls in KINDS.items()}
 

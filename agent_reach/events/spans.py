@@ -20,7 +20,9 @@ from agent_reach.events.model import (
     Decision,
     Event,
     Handoff,
+    NodeReached,
     Retrieval,
+    TaskRun,
     Thought,
     ToolAttempt,
     ToolCall,
@@ -29,7 +31,7 @@ from agent_reach.events.model import (
     kind_of,
 )
 
-SPAN_EVENTS: Final = (Decision, Thought, CompensationStep)
+SPAN_EVENTS: Final = (Decision, Thought, CompensationStep, NodeReached)
 _OWN_IDS: Final = (*SPAN_EVENTS, UnitClosed)  # whose id is not that of a span
 
 _LATENCY: Final = "agent_reach.latency"
@@ -43,6 +45,7 @@ _OPERATIONS: Final[dict[type[Event], tuple[str, str]]] = {
     Handoff: (semconv.SPAN_HANDOFF, "receiver"),
     Turn: (semconv.SPAN_AGENT, "agent"),
     UnitClosed: (semconv.SPAN_UNIT, "intent"),
+    TaskRun: (semconv.SPAN_TASK, "task"),
 }
 
 

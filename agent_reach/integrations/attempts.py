@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 
 class Body:
-    """One run of a tool's body, seen by its shadow."""
+    """One run of a tool's body, seen by its shadow; `fault` is what an evaluation injected."""
 
-    __slots__ = ("ended", "error", "raw", "started")
+    __slots__ = ("ended", "error", "fault", "raw", "started")
 
     def __init__(self, started: int) -> None:
         self.started = started
         self.ended = 0
         self.raw: Any = MISSING
+        self.fault = ""
         self.error: BaseException | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from langchain_core.messages import ToolMessage
 from langgraph.types import Command
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from agent_reach.integrations.runtime import Runtime
 
 _ATTEMPTS_KEPT: Final = 100
+
+
+class _Execution(NamedTuple):
+    """One run of a body."""
+
+    attempt: Attempt
+    started: int
+    ended: int
+    finding: Finding
+    fault: str
 
 
 class CallRecord:
@@ -185,21 +195,33 @@ class CallRecord:
         executions = self._executions()
         if len(executions) > 1 or self.repeated:
             for number, execution in enumerate(executions, 1):
-                self._publish_attempt(number, *execution)
+                self._publish_attempt(number, execution)
         if self.repeated:
             return
         event = self._call_event(executions)
         if event.status in ("ok", "fail", "empty_alias", "handoff") and self.key is not None:
             self.turn.published.add(self.key)
         self.runtime.publish(event, self.handle)
+        if self.runtime.recorder is not None:
+            self.runtime.recorder.called(event, self.arguments, self._result())
 
-    def _executions(self) -> list[tuple[Attempt, int, int, Finding]]:
+    def _result(self) -> Any:
+        """What the tool gave: what its body returned, else the content of the message."""
+        decided = self.decided or self.final
+        if decided is None:
+            return None
+        raw = decided.bodies[-1].raw if decided.bodies else MISSING
+        return _content(decided.response) if raw is MISSING else raw
+
+    def _executions(self) -> list[_Execution]:
         """Every run of a body, in order, with its verdict; an attempt that never reached a body counts as one."""
-        found: list[tuple[Attempt, int, int, Finding]] = []
+        found: list[_Execution] = []
         for attempt in self.attempts:
-            found += [(attempt, b.started, b.ended, self._inner_finding(attempt, b)) for b in attempt.bodies[:-1]]
-            begun = attempt.bodies[-1].started if len(attempt.bodies) > 1 else attempt.started
-            found.append((attempt, begun, attempt.ended or self.runtime.clock(), attempt.finding))
+            found += [_Execution(attempt, b.started, b.ended, self._inner_finding(attempt, b), b.fault) for b in attempt.bodies[:-1]]
+            last = attempt.bodies[-1] if attempt.bodies else None
+            begun = last.started if last is not None and len(attempt.bodies) > 1 else attempt.started
+            ended = attempt.ended or self.runtime.clock()
+            found.append(_Execution(attempt, begun, ended, attempt.finding, last.fault if last is not None else ""))
         return found
 
     def _inner_finding(self, attempt: Attempt, body: Body) -> Finding:
@@ -207,7 +229,8 @@ class CallRecord:
             return finding_of_exception(body.error)
         return finding_of_response(body.raw, self.runtime.routes.contract(attempt.tool), tool=attempt.tool)
 
-    def _publish_attempt(self, number: int, attempt: Attempt, started: int, ended: int, finding: Finding) -> None:
+    def _publish_attempt(self, number: int, execution: _Execution) -> None:
+        attempt, started, ended, finding, fault = execution
         earlier = number > 1 and attempt.rung == "first"
         handle = self.runtime.tracing.open("execute_tool", attempt.tool, started, self.handle)
         event = ToolAttempt(
@@ -227,10 +250,11 @@ class CallRecord:
             number=number,
             rung="retry" if earlier else attempt.rung,
             result_size=_size(attempt.response),
+            fault=fault,
         )
         self.runtime.publish(event, handle)
 
-    def _call_event(self, executions: list[tuple[Attempt, int, int, Finding]]) -> ToolCall:
+    def _call_event(self, executions: list[_Execution]) -> ToolCall:
         runtime, turn, final = self.runtime, self.turn, self.final
         now = (final.ended if final else 0) or runtime.clock()
         finding = self._finding()
@@ -267,7 +291,8 @@ class CallRecord:
             served_by=self.served_by,
             attempts=runs,
             compensation=self.rung,
-            first_status=executions[0][3].status if executions else finding.status,
+            first_status=executions[0].finding.status if executions else finding.status,
+            fault=next((each.fault for each in executions if each.fault), ""),
             expected=routing.expected,
             offered=turn.offered.get(self.agent, ()),
             verdict=routing.verdict,

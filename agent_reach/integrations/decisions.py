@@ -66,6 +66,7 @@ def record_decision(
         prompt_hash=prompt_hash(sent),
         history_tokens=_estimate(texts[:this_turn]),
         context_tokens=usage["input_tokens"] if usage else _estimate(texts),
+        reply_tokens=usage["output_tokens"] if usage else _estimate([text_of(message)]),
         fragments=len(context),
         estimated=usage is None,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from langchain_core.tools import BaseTool
 
@@ -14,7 +14,7 @@ from agent_reach.checks.instructions import Act, TurnRecord, verdicts
 from agent_reach.compensate import Breakers, Snapshots
 from agent_reach.contracts import Alternate, Compensation, HandoffContract, Routes, ToolContract
 from agent_reach.contracts.instructions import Instructions
-from agent_reach.events import Event, UnitClosed, unit_attributes
+from agent_reach.events import Event, ToolCall, UnitClosed, unit_attributes
 from agent_reach.integrations.capture import Capture
 from agent_reach.integrations.shadow import Shadows
 from agent_reach.integrations.tracing import Handle, Tracing
@@ -31,6 +31,12 @@ _SAID_KEPT = 20_000
 
 around: ContextVar[Runtime | None] = ContextVar("agent_reach_around", default=None)
 """The runtime of the innermost `reach.session(...)`."""
+
+
+class Recorder(Protocol):
+    """Is told of every call with what went in and came out, whatever the payload policy: an evaluation's."""
+
+    def called(self, event: ToolCall, arguments: dict[str, Any], result: Any) -> None: ...
 
 
 def _nobody() -> Runtime:
@@ -85,6 +91,7 @@ class Runtime:
         self.tools: dict[str, BaseTool] = {}
         self.handoffs: dict[str, HandoffContract] = dict(routes.handoffs)
         self.open_runs: dict[Any, CallRecord] = {}
+        self.recorder: Recorder | None = None
         self._baselines = Baselines()
         evaluator.add_sink(self._trace_unit)
 

@@ -32,10 +32,14 @@ class Shadows:
 
     Args:
         watch: gives the watch of the call that is running in this context, None outside one.
+
+    Attributes:
+        inner: makes the tool whose body is watched of a given one: where an evaluation puts its faults.
     """
 
     def __init__(self, watch: Callable[[], BodyWatch | None]) -> None:
         self._watch = watch
+        self.inner: Callable[[BaseTool], BaseTool] = _itself
         self._made: OrderedDict[int, tuple[BaseTool, BaseTool]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -49,12 +53,16 @@ class Shadows:
         made = self._made.get(id(tool))
         if made is not None and made[0] is tool:
             return made[1]
-        shadow = watched_copy(tool, self._watch)
+        shadow = watched_copy(self.inner(tool), self._watch)
         with self._lock:
             self._made[id(tool)] = (tool, shadow)
             if len(self._made) > _CAPACITY:
                 self._made.popitem(last=False)
         return shadow
+
+
+def _itself(tool: BaseTool) -> BaseTool:
+    return tool
 
 
 def watched_copy(tool: BaseTool, watch: Callable[[], BodyWatch | None]) -> BaseTool:

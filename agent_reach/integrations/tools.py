@@ -33,7 +33,8 @@ def wrap_tools(runtime: Runtime, tools: Sequence[BaseTool | Any]) -> list[BaseTo
 
 
 def _wrapped(runtime: Runtime, tool: BaseTool) -> BaseTool:
-    run_body, arun_body = tool._run, tool._arun
+    inner = runtime.shadows.inner(tool)
+    run_body, arun_body = inner._run, inner._arun
 
     @functools.wraps(run_body)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -44,7 +45,8 @@ def _wrapped(runtime: Runtime, tool: BaseTool) -> BaseTool:
         def execute(name: str, arguments: dict[str, Any] | None) -> Any:
             if arguments is None:
                 return _watched(record, lambda: run_body(*args, **kwargs))
-            return _watched(record, lambda: runtime.tools[name]._run(**_with_injected(runtime.tools[name], arguments, kwargs)))
+            other = runtime.shadows.inner(runtime.tools[name])
+            return _watched(record, lambda: other._run(**_with_injected(other, arguments, kwargs)))
 
         return act(record, execute, can_ask_human=False)
 
@@ -57,7 +59,7 @@ def _wrapped(runtime: Runtime, tool: BaseTool) -> BaseTool:
         async def execute(name: str, arguments: dict[str, Any] | None) -> Any:
             if arguments is None:
                 return await _awatched(record, arun_body(*args, **kwargs))
-            other = runtime.tools[name]
+            other = runtime.shadows.inner(runtime.tools[name])
             return await _awatched(record, other._arun(**_with_injected(other, arguments, kwargs)))
 
         return await aact(record, execute, can_ask_human=False)

@@ -8,6 +8,7 @@ from rich.markup import escape
 from agent_reach.cli.baselines import baseline, replay_
 from agent_reach.cli.calibrating import calibrate
 from agent_reach.cli.console import errors
+from agent_reach.cli.evaluating import compare_, eval_
 from agent_reach.cli.reviewing import review, routes
 from agent_reach.cli.scoring import score
 from agent_reach.cli.serving import clickhouse, demo, serve
@@ -23,6 +24,8 @@ def _commands() -> None:
 
 for command in (score, calibrate, review, demo, serve):
     app.command()(command)
+app.command("eval")(eval_)
+app.command("compare")(compare_)
 app.command("replay")(replay_)
 app.add_typer(baseline, name="baseline")
 app.add_typer(routes, name="routes")

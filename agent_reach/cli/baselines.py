@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import json
-import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+from agent_reach.cli.agents import fresh, load_factory
 from agent_reach.cli.console import errors, output
 from agent_reach.contracts import Routes
-from agent_reach.errors import ReachError
 from agent_reach.evaluation.baseline import Baseline, Finding, against_first_values, compare, to_record
 from agent_reach.evaluation.replay import Script, replay
 from agent_reach.importers.files import read_conversations
 from agent_reach.importers.scoring import Scoring
-
-if TYPE_CHECKING:
-    from agent_reach.reach import Reach
 
 _FAILING = ("drift", "below")
 
@@ -80,7 +72,7 @@ def replay_(
         Script(talk.id, tuple(message.text for message in talk.messages if message.role == "user" and message.text))
         for talk in read_conversations(set_)
     ]
-    results = list(replay(scripts, lambda session: conversation(reach, _made(factory, reach), session), at_once=at_once))
+    results = list(replay(scripts, lambda session: conversation(reach, fresh(factory, reach), session), at_once=at_once))
     reach.shutdown()
     failed = [result for result in results if result.error]
     errors.print(f"{len(results)} conversations replayed, {len(failed)} ended by an error")
@@ -91,32 +83,6 @@ def replay_(
     _tell(run, before, as_json)
     if failed:
         raise typer.Exit(1)
-
-
-def load_factory(name: str) -> Callable[..., Any]:
-    """The function that `module:function` names; the working directory is looked in first.
-
-    Raises:
-        ReachError: there is no such module or function.
-    """
-    module, _, function = name.partition(":")
-    if not module or not function:
-        raise ReachError(f"agent: expected module:factory, found {name!r}")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        found = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise ReachError(f"agent: {name!r} cannot be loaded: {error}") from error
-    if not callable(found):
-        raise ReachError(f"agent: expected a function that gives an agent, {name!r} is a {type(found).__name__}")
-    made: Callable[..., Any] = found
-    return made
-
-
-def _made(factory: Callable[..., Any], reach: Reach) -> Any:
-    """A fresh agent; a factory that has a parameter `reach` is given the one that watches."""
-    return factory(reach=reach) if "reach" in inspect.signature(factory).parameters else factory()
 
 
 def _tell(run: Baseline, before: Baseline | None, as_json: bool) -> None:

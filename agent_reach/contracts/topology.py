@@ -34,9 +34,9 @@ class Node(Declaration):
         asks: words of which a message to the user that asks for what this node needs has one.
         any_of: nodes of which any one makes this one done; they are part of it and have no level of their own.
         branch: `choice/way`: of the ways of one choice a run takes one; must-nodes on the others leave the counts.
-        verify: of (state, results) says whether it is done: it looks at effects, never at which tool did it. A function; a condition
-            in JMESPath or JSONPath on `state` and `results`; or a JSON Schema that the result of one of its tools satisfies.
-            Without one, a call of its tools or a handoff to its receivers that ended well does.
+        verify: of (state, results) says whether it is done: it looks at effects, never at which tool did it. A function; a
+            condition in JMESPath or JSONPath on `state` and `results`; or a JSON Schema that the result of one of its tools
+            satisfies. Without one, a call of its tools or a handoff to its receivers that ended well does.
         effect: arguments of the side effect that it wants of one of its tools, in any spelling; `"*"` stands for any value.
     """
 

@@ -39,6 +39,16 @@ def clustered_interval(groups: Sequence[Sequence[float]], *, draws: int = _DRAWS
     return Interval(means[int(0.025 * draws)], means[min(draws - 1, int(0.975 * draws))])
 
 
+def difference_interval(first: Sequence[float], second: Sequence[float], *, draws: int = _DRAWS, seed: int = 0) -> Interval:
+    """95 % interval of the difference of the means of two sets of runs of one task, each drawn anew."""
+    dice = Random(seed)
+    found = sorted(
+        sum(dice.choices(second, k=len(second))) / len(second) - sum(dice.choices(first, k=len(first))) / len(first)
+        for _ in range(draws)
+    )
+    return Interval(found[int(0.025 * draws)], found[min(draws - 1, int(0.975 * draws))])
+
+
 def paired_p(differences: Sequence[float], *, draws: int = 10_000, seed: int = 0) -> float:
     """Two-sided p-value of a sign-flip test on paired differences (R. Fisher, 1935); exact up to 14 pairs.
 

@@ -73,11 +73,11 @@ class Sandbox:
         prices: Mapping[str, tuple[float, float]] | None = None,
         most_actions: int = 200,
         most_tokens: int | None = None,
-        publish: Callable[[Event], None] = lambda event: None,
+        publish: Callable[[Event], object] = id,
     ) -> None:
         self._topology, self._workers, self._routes, self._run = topology, workers, routes, run
         self._planned = tuple(faults)
-        self._left = {fault: times for fault in self._planned}
+        self._left = dict.fromkeys(self._planned, times)
         self._dice, self._clock, self._prices = dice, clock, prices or {}
         self._most, self._most_tokens, self._publish = most_actions, most_tokens, publish
         self._lock = threading.RLock()
@@ -164,7 +164,7 @@ class Sandbox:
                 tries = (Try(event.tool, event.status, event.slow, event.fault),)
             contract = self._routes.contract(event.tool)
             changes = contract.side_effect or event.tool in self._topology.side_effects or self._wanted_as_effect(event.tool)
-            made = effect(event.tool, arguments).arguments if changes and event.status == "ok" else ""
+            made = effect(event.tool, arguments).arguments if changes and event.status in ("ok", "empty_alias") else ""
             if event.status == "ok":
                 self._results.setdefault(event.served_by or event.tool, []).append(result)
             self._act(
@@ -244,7 +244,9 @@ class Sandbox:
     def _transitions(self, cause: str, action: Action | None = None) -> tuple[str, ...]:
         """Nodes that became done, each told as an event."""
         if action is not None and action.effect:
-            node = next((n for n in self._topology.nodes if n.id not in self._made and wanted_effect(n, action.name, action.effect)), None)
+            node = next(
+                (n for n in self._topology.nodes if n.id not in self._made and wanted_effect(n, action.name, action.effect)), None
+            )
             self._made |= {node.id} if node is not None else set()
         found: list[str] = []
         changed = True
@@ -288,7 +290,13 @@ class Sandbox:
         level = self._topology.levels.get(node.id, 0)
         self._publish(
             NodeReached(
-                time=self._clock(), task=self._topology.name, run=self._run, node=node.id, node_type=node.type, level=level, cause=cause
+                time=self._clock(),
+                task=self._topology.name,
+                run=self._run,
+                node=node.id,
+                node_type=node.type,
+                level=level,
+                cause=cause,
             )
         )
 

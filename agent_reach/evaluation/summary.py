@@ -89,7 +89,9 @@ def _task(topology: Topology, runs: list[Run], min_gate: float | None) -> dict[s
         "faults": {"planned": sum(len(t.faults) for t, _ in runs), "landed": sum(len(t.landed) for t, _ in runs)},
         "handoffs": {name: sum(getattr(each.handoffs, name) for each in figures) for name in ("handoffs", "complete", "taken_up")}
         | {"delay": spread(each.handoffs.delay for each in figures).mean},
-        "tokens": {"total": sum(trace.tokens for trace, _ in runs), "per_node": spread(each.tokens_per_node for each in figures).mean},
+        "tokens": {
+            "total": sum(trace.tokens for trace, _ in runs), "per_node": spread(each.tokens_per_node for each in figures).mean,
+        },
         "price": {"total": sum(trace.price for trace, _ in runs), "per_node": spread(each.price_per_node for each in figures).mean},
         "open_nodes": {"added": sum(len(t.added) for t, _ in runs), "done": sum(len(t.added_done) for t, _ in runs)},
         "causes": causes(topology, runs),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol
 
 from agent_reach.checks import NO_RESULT, Finding, asks_user, failed, finding_of_result, fingerprint, is_step_limit, routing_of_call
 from agent_reach.checks.failures import cause_of_text
@@ -16,7 +16,16 @@ from agent_reach.live import Session, TurnRef
 _STEP = 1_000_000_000
 
 
-def events_of(session: Session, messages: Sequence[Message], *, agent: str = "agent", begun: int = 0) -> Iterator[Event]:
+class Recorder(Protocol):
+    """Is told of the texts that events leave out."""
+
+    def called(self, event: ToolCall, arguments: dict[str, Any], result: Any) -> None: ...
+    def replied(self, text: str) -> None: ...
+
+
+def events_of(
+    session: Session, messages: Sequence[Message], *, agent: str = "agent", begun: int = 0, recorder: Recorder | None = None
+) -> Iterator[Event]:
     """Events of a conversation, each already taken in by the session; units that close follow the event that closes them.
 
     Recordings have no times: one second a message stands for them.
@@ -26,8 +35,9 @@ def events_of(session: Session, messages: Sequence[Message], *, agent: str = "ag
         messages: the conversation, oldest first; it may begin in the middle.
         agent: who acts.
         begun: time of the first message, nanoseconds.
+        recorder: is told of calls with their results, and of messages to the user.
     """
-    chat = _Chat(session, agent)
+    chat = _Chat(session, agent, recorder)
     for index, message in enumerate(messages):
         for event in chat.take(message, begun + index * _STEP):
             yield from _closed(session, event)
@@ -45,8 +55,8 @@ def _closed(session: Session, event: Event) -> Iterator[Event]:
 class _Chat:
     """The open turn of a conversation that is being read."""
 
-    def __init__(self, session: Session, agent: str) -> None:
-        self._session, self._agent = session, agent
+    def __init__(self, session: Session, agent: str, recorder: Recorder | None) -> None:
+        self._session, self._agent, self._recorder = session, agent, recorder
         self._routes: Routes = session.routes
         self._ref: TurnRef | None = None
         self._waiting: list[tuple[Call, int]] = []
@@ -66,6 +76,8 @@ class _Chat:
             self._reply = "" if message.calls else message.text
             yield self._decision(message, now)
             self._waiting += [(call, now) for call in message.calls]
+            if self._recorder is not None and self._reply:
+                self._recorder.replied(self._reply)
         elif message.role == "tool":
             yield from self._answer(message, now)
 
@@ -110,7 +122,10 @@ class _Chat:
         if found is None:
             return
         call, asked = found
-        yield self._event(call, asked, now, self._finding(call, message), answer=message)
+        event = self._event(call, asked, now, self._finding(call, message), answer=message)
+        yield event
+        if self._recorder is not None:
+            self._recorder.called(event, call.arguments, message.content)
 
     def _match(self, message: Message) -> tuple[Call, int] | None:
         """The call that a tool message answers: by id, else by name, else the oldest one."""

@@ -217,7 +217,9 @@ class CallRecord:
         """Every run of a body, in order, with its verdict; an attempt that never reached a body counts as one."""
         found: list[_Execution] = []
         for attempt in self.attempts:
-            found += [_Execution(attempt, b.started, b.ended, self._inner_finding(attempt, b), b.fault) for b in attempt.bodies[:-1]]
+            found += [
+                _Execution(attempt, b.started, b.ended, self._inner_finding(attempt, b), b.fault) for b in attempt.bodies[:-1]
+            ]
             last = attempt.bodies[-1] if attempt.bodies else None
             begun = last.started if last is not None and len(attempt.bodies) > 1 else attempt.started
             ended = attempt.ended or self.runtime.clock()

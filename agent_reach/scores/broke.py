@@ -99,7 +99,7 @@ def _signals(topology: Topology, trace: Trace, figures: Figures, workers: Worker
     for output in topology.outputs:
         if output not in trace.said:
             yield last, "not said", f"the reply does not say {output!r}"
-    for step, (action, good) in enumerate(zip(trace.actions, effective_actions(topology, trace, workers), strict=True), 1):
+    for step, (action, good) in enumerate(zip(trace.actions, effective_actions(trace, workers), strict=True), 1):
         if not good:
             yield step, "wasted step", f"{action.name or 'a question'} was of no use to the task"
 
@@ -126,15 +126,16 @@ def _obstacles(topology: Topology, trace: Trace, workers: Workers) -> Iterator[t
         starts += [step] * sum(each.status != "cancelled" for each in action.tries)
         done.update(action.done)
     for met in met_obstacles(topology, trace, workers):
-        if not is_digested(met, topology, done | set(trace.late)):
+        reached = met.node in done | set(trace.late)
+        if not reached or not is_digested(met, topology, done | set(trace.late)):
             action = trace.actions[starts[met.begin] - 1]
             fault = next((each.fault for each in action.tries if each.fault), "")
             what = f"injected {fault}" if fault else action.status
-            yield starts[met.begin], "obstacle", f"{met.tool}: {what}, tried {met.further} times more, {met.node} not reached"
+            then = f"nothing after {met.node} was reached" if reached else f"{met.node} was not reached"
+            yield starts[met.begin], "obstacle", f"{met.tool}: {what}, tried {met.further} times more; {then}"
 
 
 def _tried_again(trace: Trace, step: int) -> bool:
     """A later call of the same tool, or one that serves the same node, ended well."""
     action = trace.actions[step - 1]
     return any(later.name == action.name and later.status == "ok" for later in trace.actions[step:])
-

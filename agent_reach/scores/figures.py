@@ -104,7 +104,7 @@ def figures(
     workers = workers or Workers(topology)
     done, present = trace.done, topology.present(trace.done)
     depth = reach_depth(topology, done, optional_bonus=optional_bonus)
-    effective = effective_actions(topology, trace, workers)
+    effective = effective_actions(trace, workers)
     met = met_obstacles(topology, trace, workers)
     digested = [obstacle for obstacle in met if is_digested(obstacle, topology, done)]
     purity = path_purity(sum(effective), len(trace.actions))
@@ -150,7 +150,7 @@ def _gate_score(judged: Effects, gate: bool, completion: float) -> float:
 # purity -------------------------------------------------------------------------------------------------------------------
 
 
-def effective_actions(topology: Topology, trace: Trace, workers: Workers) -> list[bool]:
+def effective_actions(trace: Trace, workers: Workers) -> list[bool]:
     """Of each action, whether it is one that the task needs."""
     answered: set[tuple[str, str]] = set()
     done: set[str] = set()

@@ -198,11 +198,21 @@ class Topology(Declaration):
         """The highest level that holds a must-node."""
         return max(self.levels.values())
 
+    @cached_property
+    def _branched(self) -> bool:
+        return any(node.branch for node in self.nodes)
+
+    @cached_property
+    def _counted(self) -> frozenset[str]:
+        return frozenset(node.id for node in self.must)
+
     def present(self, done: Iterable[str]) -> frozenset[str]:
         """Must-nodes that count in a run: those on a branch that it did not take are left out.
 
         Of each choice the way with the most nodes done was taken, the first one where none was.
         """
+        if not self._branched:
+            return self._counted
         reached = set(done)
         ways: dict[str, dict[str, int]] = {}
         for node in self.nodes:
@@ -233,6 +243,15 @@ class Topology(Declaration):
         if not _FEWEST <= count <= _MOST:
             found.append(f"{count} nodes, mostly {_FEWEST} to {_MOST}")
         return found
+
+    @cached_property
+    def below(self) -> Mapping[str, tuple[str, ...]]:
+        """Of each node, those that depend on it directly."""
+        found: dict[str, list[str]] = {node.id: [] for node in self.nodes}
+        for node in self.nodes:
+            for before in node.depends_on:
+                found[before].append(node.id)
+        return {id: tuple(ids) for id, ids in found.items()}
 
     @cached_property
     def ancestors(self) -> Mapping[str, frozenset[str]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import sqrt
 from random import Random
 from typing import Final
 
-from agent_reach.scores.stats import Interval
+from agent_reach.scores.stats import Z95, Interval
 
 _DRAWS: Final = 2_000
+_MANY: Final = 500
+"""Clusters above which nothing is drawn any more."""
 _EXACT: Final = 14
 """Tasks up to which all sign changes are counted instead of drawn."""
 
@@ -29,14 +32,24 @@ def clustered_interval(groups: Sequence[Sequence[float]], *, draws: int = _DRAWS
         return None
     if len(full) == 1:
         full = [[value] for value in full[0]]
-    dice = Random(seed)
     sums = [(sum(group), len(group)) for group in full]
+    if len(sums) > _MANY:
+        return _normal_interval(sums)
+    dice = Random(seed)
     means = []
     for _ in range(draws):
         drawn = dice.choices(sums, k=len(sums))
         means.append(sum(total for total, _ in drawn) / sum(n for _, n in drawn))
     means.sort()
     return Interval(means[int(0.025 * draws)], means[min(draws - 1, int(0.975 * draws))])
+
+
+def _normal_interval(sums: Sequence[tuple[float, int]]) -> Interval:
+    """The same from the variance between tasks: what the bootstrap comes to where there are many."""
+    n = sum(count for _, count in sums)
+    mean = sum(total for total, _ in sums) / n
+    error = sqrt(sum((total - mean * count) ** 2 for total, count in sums)) / n
+    return Interval(mean - Z95 * error, mean + Z95 * error)
 
 
 def difference_interval(first: Sequence[float], second: Sequence[float], *, draws: int = _DRAWS, seed: int = 0) -> Interval:

@@ -73,7 +73,7 @@ def _difference(figure: str, first: Results, second: Results, tasks: Sequence[st
     differences = [fmean(after[name]) - fmean(before[name]) for name in both]
     if len(both) == 1:
         p = unpaired_p(before[both[0]], after[both[0]])
-        interval = difference_interval(before[both[0]], after[both[0]])
+        interval: Interval | None = difference_interval(before[both[0]], after[both[0]])
     else:
         p = paired_p(differences)
         interval = clustered_interval([[difference] for difference in differences])

@@ -9,8 +9,8 @@ from typing import Any, Final
 from agent_reach.contracts.topology import Topology
 from agent_reach.evaluation.bootstrap import clustered_interval
 from agent_reach.evaluation.results import Results
-from agent_reach.scores.broke import breaks, first_break
-from agent_reach.scores.figures import to_record
+from agent_reach.scores.broke import Break, breaks, first_break
+from agent_reach.scores.figures import Figures, to_record
 from agent_reach.scores.several import (
     FEWEST,
     Run,
@@ -24,6 +24,7 @@ from agent_reach.scores.several import (
     stage_curve,
 )
 from agent_reach.scores.stats import wilson
+from agent_reach.scores.trace import Trace, Workers
 
 SPREADS: Final = ("composite", "depth", "purity", "digestion", "completion", "gate_score", "optional", "fallback", "per_thousand")
 _BLAMED: Final = 3
@@ -71,6 +72,8 @@ def _task(topology: Topology, runs: list[Run], min_gate: float | None) -> dict[s
     if not runs:
         return {"task": topology.name, "version": topology.version, "runs": 0}
     figures = [each for _, each in runs]
+    workers = Workers(topology)
+    broke = [breaks(topology, trace, each, workers) for trace, each in runs]
     return {
         "task": topology.name,
         "version": topology.version,
@@ -94,15 +97,14 @@ def _task(topology: Topology, runs: list[Run], min_gate: float | None) -> dict[s
         },
         "price": {"total": sum(trace.price for trace, _ in runs), "per_node": spread(each.price_per_node for each in figures).mean},
         "open_nodes": {"added": sum(len(t.added) for t, _ in runs), "done": sum(len(t.added_done) for t, _ in runs)},
-        "causes": causes(topology, runs),
+        "causes": causes(broke),
         "left_out": dict(Counter(part for each in figures for part in each.left_out)),
         "lint": topology.lint(),
-        "by_run": [_run(topology, trace, each) for trace, each in runs],
+        "by_run": [_run(trace, each, ranked) for (trace, each), ranked in zip(runs, broke, strict=True)],
     }  # fmt: skip
 
 
-def _run(topology: Topology, trace: Any, figures: Any) -> dict[str, Any]:
-    ranked = breaks(topology, trace, figures)
+def _run(trace: Trace, figures: Figures, ranked: Sequence[Break]) -> dict[str, Any]:
     return {
         "run": trace.run, "ended": trace.ended, "reason": trace.reason, "tokens": trace.tokens, "seconds": trace.latency / 1e9,
         **to_record(figures), "faults": trace.faults, "landed": trace.landed, "refused": dict(trace.refused),
@@ -110,11 +112,11 @@ def _run(topology: Topology, trace: Any, figures: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def causes(topology: Topology, runs: Sequence[Run]) -> dict[str, int]:
+def causes(broke: Sequence[Sequence[Break]]) -> dict[str, int]:
     """Why runs failed: the cause of the first link that broke, the most frequent first."""
     found: Counter[str] = Counter()
-    for trace, figures in runs:
-        first = first_break(breaks(topology, trace, figures))
+    for ranked in broke:
+        first = first_break(ranked)
         if first is not None:
             found[f"{first.cause}{': ' + first.tool if first.tool else ''}"] += 1
     return dict(found.most_common())

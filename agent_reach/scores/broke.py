@@ -6,7 +6,7 @@ digested explains what is missing, wasted steps seldom decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from agent_reach.contracts.topology import Topology
@@ -70,7 +70,7 @@ def breaks(topology: Topology, trace: Trace, figures: Figures, workers: Workers 
     return sorted(made, key=lambda each: (-each.weight, each.step))
 
 
-def first_break(ranked: list[Break]) -> Break | None:
+def first_break(ranked: Sequence[Break]) -> Break | None:
     """The first link that broke: the earliest action with decisive evidence, else the likeliest one."""
     decisive = [each for each in ranked if each.weight >= _DECISIVE]
     return min(decisive, key=lambda each: each.step) if decisive else next(iter(ranked), None)
@@ -88,13 +88,13 @@ def _signals(topology: Topology, trace: Trace, figures: Figures, workers: Worker
             yield step, "empty result taken", f"went on with the empty result of {action.name}"
     if trace.ended != "finished":
         yield last, "ended early", f"{trace.ended}{': ' + trace.reason if trace.reason else ''}"
-    done = trace.done
+    done, called = trace.done, {action.name for action in trace.actions}
     present = topology.present(done)
     for node in topology.must:
         if node.id in present and node.id not in done and all(id in done for id in node.depends_on):
             if node.id in trace.refused:
                 yield last, "unreachable check", f"{node.id}: {trace.refused[node.id]}"
-            elif not any(action.name in workers.tools[node.id] for action in trace.actions):
+            elif called.isdisjoint(workers.tools[node.id]):
                 yield last, "not tried", f"nothing was done for {node.id}"
     for output in topology.outputs:
         if output not in trace.said:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
@@ -173,16 +172,12 @@ def is_digested(obstacle: Obstacle, topology: Topology, done: Iterable[str]) -> 
 
 def nearest_must(topology: Topology, id: str) -> list[str]:
     """The must-nodes below a node with no must-node between."""
-    below: dict[str, list[str]] = {}
-    for node in topology.nodes:
-        for before in node.depends_on:
-            below.setdefault(before, []).append(node.id)
-    found: Counter[str] = Counter()
-    waiting = list(below.get(id, ()))
+    found: set[str] = set()
+    waiting = list(topology.below[id])
     while waiting:
         current = waiting.pop()
         if current in topology.levels:
-            found[current] += 1
+            found.add(current)
         else:
-            waiting += below.get(current, ())
+            waiting += topology.below[current]
     return sorted(found)

@@ -182,8 +182,7 @@ def met_obstacles(topology: Topology, trace: Trace, workers: Workers) -> list[Ob
     for action in trace.actions:
         node = worked_on(topology, workers, action.name, done) if action.kind == "call" else ""
         attempts += [Attempt(each.tool, each.well, node) for each in action.tries if each.status != "cancelled"]
-        for id in action.done:
-            done_at.setdefault(id, len(attempts) - 1)
+        done_at.update((id, len(attempts) - 1) for id in action.done if id not in done_at)
         done.update(action.done)
     for id in trace.late:
         done_at.setdefault(id, len(attempts) - 1)
@@ -229,7 +228,8 @@ def judge_effects(topology: Topology, trace: Trace, workers: Workers) -> tuple[E
     """
     done = trace.done
     wanting = [node for node in topology.nodes if node.effect is not None and node.type != "must_not"]
-    should = [node for node in topology.must if node.id in topology.present(done) and _wants_effect(topology, node)]
+    present = topology.present(done)
+    should = [node for node in topology.must if node.id in present and _wants_effect(topology, node)]
     made = [Effect(action.name, action.effect) for action in trace.actions if action.effect]
     unwanted, matched, allowed = [], set[str](), set[Effect]()
     for each in made:

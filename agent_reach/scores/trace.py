@@ -159,16 +159,19 @@ class Workers:
         self.tools: dict[str, tuple[str, ...]] = {}
         self.by_tool: dict[str, list[Node]] = {}
         self.by_receiver: dict[str, list[Node]] = {}
+        self._served: set[str] = set()
         for node in topology.nodes:
             self.tools[node.id] = tuple(dict.fromkeys(_with_alternates(_tools_of(node, topology), routes)))
             for tool in self.tools[node.id]:
                 self.by_tool.setdefault(tool, []).append(node)
+            if node.type != "must_not":
+                self._served.update(self.tools[node.id])
             for receiver in node.receivers:
                 self.by_receiver.setdefault(receiver, []).append(node)
 
     def serves(self, tool: str) -> bool:
         """A node that is to be reached lists it."""
-        return any(node.type != "must_not" for node in self.by_tool.get(tool, ()))
+        return tool in self._served
 
 
 def _tools_of(node: Node, topology: Topology) -> tuple[str, ...]:

@@ -88,19 +88,16 @@ def heat_map(topology: Topology, runs: Sequence[Run]) -> Markup:
     shown = runs[:_SHOWN_RUNS]
     done = [trace.done for trace, _ in shown]
     names = [node.id for node in topology.nodes]
-    cells = [
-        _cell(170 + column * 14, 22 + row * 16, node in reached, topology.by_id[node].type == "must_not")
-        for row, node in enumerate(names)
-        for column, reached in enumerate(done)
-    ]
+    banned = {node.id for node in topology.nodes if node.type == "must_not"}
+    hit = [(170 + 14 * c, 22 + 16 * r, name in banned) for r, name in enumerate(names) for c, ids in enumerate(done) if name in ids]
+    squares = "".join(f"M{170 + 14 * c} {22 + 16 * r}h12v12h-12z" for r in range(len(names)) for c in range(len(shown)))
+    filled = "".join(f"M{x} {y}h12v12h-12z" for x, y, bad in hit if not bad)
+    crossed = "".join(f"M{x} {y}l12 12m-12 0l12 -12" for x, y, bad in hit if bad)
+    cells = [tag("path", d=squares, fill="#fff", stroke="#999"), tag("path", d=filled, fill="#333")]
+    cells += [tag("path", d=crossed, stroke="#000", stroke_width=2)] if crossed else []
     labels = [tag("text", _short(name, 24), x=4, y=33 + row * 16) for row, name in enumerate(names)]
     heads = [tag("text", trace.run, x=171 + column * 14, y=14, font_size=8) for column, (trace, _) in enumerate(shown)]
     return _svg(180 + 14 * len(shown), 26 + 16 * len(names), f"nodes of {topology.name} by run", labels, heads, cells)
-
-
-def _cell(x: float, y: float, done: bool, banned: bool) -> Markup:
-    square = tag("rect", x=x, y=y, width=12, height=12, fill="#333" if done and not banned else "#fff", stroke="#999")
-    return tag("g", square, tag("text", "✕", x=x + 2, y=y + 10, font_size=10)) if done and banned else square
 
 
 def stage_curves(curves: Mapping[str, Sequence[tuple[int, float]]]) -> Markup:

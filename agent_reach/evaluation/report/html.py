@@ -15,7 +15,8 @@ from agent_reach.scores.trace import Action
 REPLAYED: Final = 100
 """Runs whose steps the file holds, the worst first; `runs.jsonl` holds all."""
 _STEPS: Final = 120
-_ANSWER: Final = 140
+_TEXT: Final = 500_000
+"""Characters of arguments and answers that all replays share."""
 _STYLE: Final = """
 :root { color-scheme: light dark }
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 72rem; margin: 1.5rem auto; padding: 0 1rem }
@@ -37,9 +38,11 @@ def html(results: Results, record: Mapping[str, Any]) -> str:
         record: what `summary` gives for them.
     """
     replayed = _replayed(results)
+    steps = sum(len(trace.actions[:_STEPS]) for trace, _ in results.all_runs if (trace.task, trace.run) in replayed)
+    cut = min(300, max(20, _TEXT // (2 * max(1, steps))))
     body = [tag("h1", f"Evaluation of {record['agent']}"), _head(record)]
     for topology, task in zip(results.topologies, record["by_task"], strict=False):
-        body.append(_task(topology, results.runs[topology.name], task, replayed))
+        body.append(_task(topology, results.runs[topology.name], task, replayed, cut))
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -75,7 +78,7 @@ def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Markup:
     return tag("div", tag("table", head, (tag("tr", (tag("td", cell) for cell in row)) for row in rows)), class_="scroll")
 
 
-def _task(topology: Any, runs: list[Run], task: Mapping[str, Any], replayed: set[tuple[str, int]]) -> Markup:
+def _task(topology: Any, runs: list[Run], task: Mapping[str, Any], replayed: set[tuple[str, int]], cut: int) -> Markup:
     title = tag("h2", task["task"], " ", tag("span", f"version {task['version']}", class_="quiet"))
     if not runs:
         return join([title, tag("p", "No run was made.")])
@@ -95,7 +98,11 @@ def _task(topology: Any, runs: list[Run], task: Mapping[str, Any], replayed: set
         _causes(task),
         _sensitivity(task),
         tag("h3", "Runs"),
-        [_replay(trace, figures, one) for (trace, figures), one in _worst_first(runs, task) if (trace.task, trace.run) in replayed],
+        [
+            _replay(trace, figures, one, cut)
+            for (trace, figures), one in _worst_first(runs, task)
+            if (trace.task, trace.run) in replayed
+        ],
     ]
     left = sum((trace.task, trace.run) not in replayed for trace, _ in runs)
     if left:
@@ -140,14 +147,14 @@ def _sensitivity(task: Mapping[str, Any]) -> Markup | None:
     ])  # fmt: skip
 
 
-def _replay(trace: Any, figures: Any, one: Mapping[str, Any]) -> Markup:
+def _replay(trace: Any, figures: Any, one: Mapping[str, Any], cut: int) -> Markup:
     verdict = "passes" if figures.gate else "fails"
     broke = [
         tag("li", f"{'step ' + str(each['step']) if each['step'] else 'no step'}: {'; '.join(each['reasons'])}")
         for each in one["broke"]
     ]
     said = f"run {trace.run}: {verdict}, {trace.ended}, SC {share(figures.composite)}, {len(trace.actions)} actions"
-    steps = [_step(number, action, trace.begun) for number, action in enumerate(trace.actions[:_STEPS], 1)]
+    steps = [_step(number, action, trace.begun, cut) for number, action in enumerate(trace.actions[:_STEPS], 1)]
     more = len(trace.actions) - _STEPS
     return tag(
         "details",
@@ -161,7 +168,7 @@ def _replay(trace: Any, figures: Any, one: Mapping[str, Any]) -> Markup:
     )
 
 
-def _step(number: int, action: Action, begun: int) -> Sequence[Any]:
+def _step(number: int, action: Action, begun: int, cut: int) -> Sequence[Any]:
     name = f"{'→ ' if action.kind == 'handoff' else ''}{action.name or 'asks the user'}"
     tries = (
         ", ".join(f"{each.tool} {each.status}{' slow' if each.slow else ''}" for each in action.tries)
@@ -173,10 +180,10 @@ def _step(number: int, action: Action, begun: int) -> Sequence[Any]:
     missing = f" without {', '.join(action.missing)}" if action.missing else ""
     seconds = f"{max(0, action.time - begun) / 1e9:.2f}"
     return (
-        number, seconds, action.agent, name + missing, status, ", ".join(action.done), tag("code", _cut(action.arguments)),
-        tag("code", _cut(action.answer)),
+        number, seconds, action.agent, name + missing, status, ", ".join(action.done), tag("code", _cut(action.arguments, cut)),
+        tag("code", _cut(action.answer, cut)),
     )  # fmt: skip
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _ANSWER else f"{text[:_ANSWER]}…"
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -42,5 +42,5 @@ def _text(child: Any) -> str:
     if isinstance(child, Markup):
         return child
     if isinstance(child, str | int | float):
-        return escape(str(child))
+        return escape(str(child), quote=False)
     return join(child)

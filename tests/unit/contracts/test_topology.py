@@ -69,3 +69,40 @@ def test_it_is_drawn_as_dot_with_what_was_done_filled():
     assert '  "say \\"hi\\"" [shape=box];' in drawn
     assert '  "b" [shape=diamond, style=filled, fillcolor=gray85];' in drawn
     assert '  "say \\"hi\\"" -> "b";' in drawn
+
+
+def test_a_graph_of_nodes_and_edges_is_read():
+    listed = Topology(nodes=[{"id": "a"}, {"id": "b"}, {"id": "c"}], edges=[["a", "b"], {"from": "b", "to": "c"}, {"source": "a", "target": "c"}])
+    assert listed.levels == {"a": 1, "b": 2, "c": 3}
+    assert listed.by_id["c"].depends_on == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("edges", "said"),
+    [
+        ("[[a]]", "[from, to] or an object with both, found ['a']"),
+        ("[[a, z]]", "ids of the topology, found 'z'"),
+        ("[[z, a]]", "expected an id of the topology (a, b), found 'z'"),
+        ("[[a, b], [b, a]]", "a graph without a circle"),
+    ],
+)
+def test_edges_that_make_no_graph_are_told(tmp_path, edges, said):
+    (tmp_path / "t.yaml").write_text(f"nodes: [{{id: a}}, {{id: b}}]\nedges: {edges}\n")
+    with pytest.raises(ContractError) as caught:
+        Topology.load(tmp_path / "t.yaml")
+    assert said in str(caught.value)
+
+
+def test_a_long_chain_is_no_problem():
+    chain = Topology(nodes=[{"id": str(n), "depends_on": [str(n - 1)] if n else []} for n in range(3_000)])
+    assert chain.highest == 3_000
+
+
+def test_a_node_that_nothing_can_make_done_is_warned_of():
+    assert any(line.startswith("a: nothing can make it done") for line in Topology(nodes=[{"id": "a"}]).lint())
+
+
+def test_conditions_in_a_file_are_checked_as_it_is_read(tmp_path):
+    (tmp_path / "t.yaml").write_text("nodes:\n- {id: a, verify: 'results.find =='}\n")
+    with pytest.raises(ContractError, match=r"t.yaml:2: nodes\[0\].verify: expected a JMESPath condition"):
+        Topology.load(tmp_path / "t.yaml")

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent_reach.contracts import Compensation, HandoffContract, Routes, ToolContract
+    from agent_reach.contracts.topology import Topology
     from agent_reach.errors import ContractError, FormatError, ReachError, SchemaVersionError
+    from agent_reach.evaluate import Evaluation
     from agent_reach.integrations.middleware import ReachMiddleware
     from agent_reach.integrations.plain import track_reach
     from agent_reach.integrations.tool_node import ReachToolNode
@@ -18,6 +20,7 @@ __all__ = [
     "BandChange",
     "Compensation",
     "ContractError",
+    "Evaluation",
     "FormatError",
     "HandoffContract",
     "Reach",
@@ -29,6 +32,7 @@ __all__ = [
     "Routes",
     "SchemaVersionError",
     "ToolContract",
+    "Topology",
     "track_reach",
 ]
 
@@ -36,6 +40,7 @@ _HOMES = {
     "BandChange": "live",
     "Compensation": "contracts",
     "ContractError": "errors",
+    "Evaluation": "evaluate",
     "FormatError": "errors",
     "HandoffContract": "contracts",
     "Reach": "reach",
@@ -47,6 +52,7 @@ _HOMES = {
     "Routes": "contracts",
     "SchemaVersionError": "errors",
     "ToolContract": "contracts",
+    "Topology": "contracts.topology",
     "track_reach": "integrations.plain",
 }
 

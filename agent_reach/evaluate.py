@@ -185,6 +185,7 @@ class Evaluation:
                 self._progress(trace)
         if self._file is not None:
             self._file.close()
+        results.traces.sort(key=lambda trace: (trace.task, trace.run))
         return results
 
     async def arun(self) -> Results:

@@ -4,11 +4,16 @@ Example:
     def test_refunds_reach_their_tool(reach, assert_reach):
         app.invoke(question, config={"callbacks": [reach.tracker]})
         assert_reach(candidate=0.9, intent="refund")
+
+    @pytest.mark.reach(topology="refund.yaml", runs=10, min_gate=0.7)
+    def test_refunds_are_made(reach):
+        return make_agent(reach)          # the agent of one run, or agent and state
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +26,73 @@ _SHOWN = 10
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("reach_routes", "route table (YAML) of the `reach` fixture, relative to the root of the tests", default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "reach(topology, runs=5, min_gate=1.0, **options): the test returns an agent, which is evaluated; options as for `Evaluation`",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that is marked with `reach` makes the agents of an evaluation."""
+    marker = pyfuncitem.get_closest_marker("reach")
+    if marker is None:
+        return None
+    evaluate_marked(pyfuncitem, marker)
+    return True
+
+
+def evaluate_marked(item: pytest.Function, marker: pytest.Mark) -> None:
+    """Evaluate the agent that a marked test returns; fails, and shows where runs broke, when too few pass the gate.
+
+    A share that only so few runs reached warns: more of them would have to settle it.
+
+    Raises:
+        ContractError: an argument of the mark is wrong.
+    """
+    from agent_reach.errors import ContractError
+    from agent_reach.evaluate import Evaluation
+    from agent_reach.evaluation.summary import falls_short, summary
+
+    options = {"runs": 5, "min_gate": 1.0, **marker.kwargs}
+    if marker.args or "topology" not in options:
+        raise ContractError("pytest.mark.reach", "topology=…, and what `Evaluation` takes", marker.args or sorted(options))
+    limit = float(options.pop("min_gate"))
+    topology = _beside(options.pop("topology"), item.path.parent, item.config.rootpath)
+    given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames if name != "reach"}
+
+    def make(reach: Reach) -> Any:
+        takes = {"reach": reach} if "reach" in item._fixtureinfo.argnames else {}
+        return item.obj(**given, **takes)
+
+    options.setdefault("agent", item.name)
+    record = summary(Evaluation(topology, make, **options).run(), min_gate=limit)
+    if falls_short(record, limit):
+        pytest.fail("\n".join(_verdict(record)), pytrace=False)
+    if record["gate"]["verdict"] == "insufficient runs" and limit < 1:
+        item.warn(pytest.PytestWarning(_verdict(record)[0]))
+
+
+def _beside(topology: Any, folder: Path, root: Path) -> Any:
+    """A path is looked for beside the test, then at the root of the tests."""
+    if not isinstance(topology, str | Path):
+        return topology
+    return folder / topology if (folder / topology).exists() else root / topology
+
+
+def _verdict(record: Any) -> list[str]:
+    from agent_reach.evaluation.report.words import gate, share
+
+    lines = [gate(record["gate"], record["runs"])] if record["runs"] else ["no run was made"]
+    for task in record["by_task"]:
+        failed = [run for run in task.get("by_run", ()) if not run["gate"]]
+        for run in failed[:_SHOWN]:
+            why = run["broke"][0]["reasons"] if run["broke"] else [run["reason"] or "no signal"]
+            lines.append(f"  {task['task']}, run {run['run']}, {run['ended']}, SC {share(run['composite'])}: {'; '.join(why)}")
+    return [*lines, *(f"  note: {note}" for note in (*record["notes"], *record["broken"]))]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from agent_reach.evaluation.report import write_report
 from agent_reach.evaluation.report.drawings import radar
 from agent_reach.evaluation.report.words import between, figures_of, gate, share, spread
 from agent_reach.evaluation.results import Results
-from agent_reach.evaluation.summary import summary
+from agent_reach.evaluation.summary import falls_short, summary
 
 _SHOWN = 5
 
@@ -85,7 +85,7 @@ def eval_(
         _show(record)
     if out:
         errors.print(f"reports in {escape(str(out))}: report.html, report.md, report.json, junit.xml, graphs", soft_wrap=True)
-    if record["broken"] or (min_gate is not None and (not record["runs"] or record["gate"]["verdict"] != "passed")):
+    if falls_short(record, min_gate or 0.0):
         raise typer.Exit(1)
 
 

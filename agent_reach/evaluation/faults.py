@@ -196,7 +196,8 @@ def _other(value: Any, dice: Random) -> Any:
     if isinstance(value, int):
         return value + dice.choice((-1, 1)) * max(1, abs(value) // 10)
     if isinstance(value, float):
-        return round(value * dice.choice((0.9, 1.1)), 2)
+        near = round(value * dice.choice((0.9, 1.1)), 2)
+        return near if near != value else value + 1.0
     at = dice.choice([match.start() for match in _DIGIT.finditer(value)])
     return value[:at] + dice.choice([d for d in "123456789" if d != value[at]]) + value[at + 1 :]
 

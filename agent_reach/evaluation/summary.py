@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from agent_reach.contracts.topology import Topology
@@ -57,6 +57,16 @@ def summary(results: Results, *, min_gate: float | None = None) -> dict[str, Any
     found["gate"]["interval_by_task"] = clustered_interval([[float(figures.gate) for figures in group] for group in by_task])
     found["by_task"] = [_task(topology, results.runs[topology.name], min_gate) for topology in results.topologies]
     return found
+
+
+def falls_short(record: Mapping[str, Any], limit: float) -> bool:
+    """A smaller share of the runs than the limit passed, or runs could not be made at all.
+
+    Args:
+        record: what `summary` gave.
+        limit: share of runs that has to pass.
+    """
+    return bool(record["broken"]) or not record["runs"] or record["gate"]["share"] < limit
 
 
 def _gate(runs: Sequence[Run], limit: float | None) -> dict[str, Any]:

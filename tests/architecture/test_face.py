@@ -11,8 +11,9 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_public_names_are_these():
     assert agent_reach.__all__ == [
-        "BandChange", "Compensation", "ContractError", "FormatError", "HandoffContract", "Reach", "ReachError", "ReachMiddleware",
-        "ReachScore", "ReachToolNode", "ReachTracker", "Routes", "SchemaVersionError", "ToolContract", "track_reach",
+        "BandChange", "Compensation", "ContractError", "Evaluation", "FormatError", "HandoffContract", "Reach", "ReachError", "ReachMiddleware",
+        "ReachScore", "ReachToolNode", "ReachTracker", "Routes", "SchemaVersionError", "ToolContract", "Topology",
+        "track_reach",
     ]  # fmt: skip
     assert len(agent_reach.__all__) <= 25
     assert all(getattr(agent_reach, name) for name in agent_reach.__all__)

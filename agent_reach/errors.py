@@ -85,3 +85,11 @@ class RequestError(ReachError):
     def __init__(self, status: int, message: str) -> None:
         self.status = status
         super().__init__(message)
+
+
+def briefly(error: Exception) -> str:
+    """What an error of the standard library says, in a few words and without the data that it is about."""
+    if isinstance(error, KeyError):
+        return f"no key {error.args[0]!r}"
+    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return said if len(said) <= 120 else f"{said[:120]}…"

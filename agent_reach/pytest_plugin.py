@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "reach(topology, runs=5, min_gate=1.0, **options): the test returns an agent, which is evaluated; options as for `Evaluation`",
+        "reach(topology, runs=5, min_gate=1.0, **options): the test returns an agent to evaluate; options as for `Evaluation`",
     )
 
 

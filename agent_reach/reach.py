@@ -325,7 +325,13 @@ class ReachSession:
             *fragments: as they stand in the prompt.
             source: name under which they are counted.
             group: what kind of knowledge they are, such as `customer tier`.
+
+        Raises:
+            ContractError: a fragment is no text.
         """
+        for text in fragments:
+            if not isinstance(text, str):
+                raise ContractError("context", "texts, one argument each", text)
         self._state.context.extend(Fragment(text, source, group) for text in fragments if text)
 
 

@@ -47,9 +47,9 @@ def main():
     gain = [a - b for a, b in zip(found, before, strict=True)]
     complete = {k: sum(need <= set(order[:k]) for order, need in zip(ours, needed, strict=True)) / len(tasks) for k in WITHIN}
     examples = [
-        (score, id in need) for request, need in zip(requests, needed, strict=True) for id, score in ranker.scores(request).items()
+        [(score, id in need) for id, score in ranker.scores(request).items()]
+        for request, need in zip(requests, needed, strict=True)
     ]
-    random.Random(0).shuffle(examples)
     fitted = calibrate_relevance(examples)
     for b in fitted.bins:
         print(f"score from {b.low:.1f}: {b.well.value:.3f} of {b.well.n} needed", file=sys.stderr)

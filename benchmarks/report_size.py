@@ -36,11 +36,11 @@ def trace(number, dice):
             break
         well = dice.random() < 0.95
         tool = f"tool-{node}"
-        tries = (Try(tool, "ok"),) if well else (Try(tool, "fail"), Try(tool, "fail"))
+        tries = (Try(tool, "ok"),) if well else (Try(tool, "fail"),) * 2
         done = (f"node-{node}",) if well else ()
         actions.append(
-            Action("call", tool, "agent", tries[-1].status, time=node * 10**8, arguments='{"order_id": "A-1001"}', answer=text[:300],
-                   fingerprint=str(node), read=True, tries=tries, done=done)
+            Action("call", tool, "agent", tries[-1].status, time=node * 10**8, arguments='{"order_id": "A-1001"}',
+                   answer=text[:300], fingerprint=str(node), read=True, tries=tries, done=done)
         )  # fmt: skip
     return Trace("large", number, tuple(actions), tokens=1_000 + number, latency=10**10)
 

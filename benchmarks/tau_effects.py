@@ -1,6 +1,6 @@
 """How well the figures of a recorded run tell its real reward, from the conversation alone.
 
-Usage: tau_effects.py [--data FOLDER], with `tau_airline` and `tau_retail` beneath. Each task becomes a topology: the side effects among
+Usage: tau_effects.py [--data FOLDER], with `tau_airline` and `tau_retail` beneath. Each task becomes a topology: the effects among
 its reference actions are must-nodes, the reads among them optional ones, tools with a side effect that it does not want must_not.
 Beside the gate-plus-effects score stand the composite, and the share of the reference actions' tools that were called at all.
 """
@@ -24,7 +24,7 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 def topology_of(task, effects):
     """What a task of the benchmark asks for; one in which nothing may be changed asks for an answer alone."""
-    nodes = [{"id": "answered", "verify": "length(state.replies) > `0`"}]
+    nodes = [{"id": "answered", "verify": "length(replies) > `0`"}]
     named = {action["name"] for action in task["actions"]}
     for number, action in enumerate(task["actions"], 1):
         if action["name"] in effects:

@@ -35,6 +35,7 @@ class TurnRecord:
         state: what is known besides, by name.
         intent: of the turn.
         acts: what the assistant did, in order.
+        earlier_acts: what it did in the turns before.
     """
 
     user: str
@@ -42,6 +43,7 @@ class TurnRecord:
     acts: tuple[Act, ...]
     earlier: str = ""
     state: Mapping[str, Any] = field(default_factory=dict)
+    earlier_acts: tuple[Act, ...] = ()
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -73,22 +75,30 @@ def verdict_of(atom: Atom, turn: TurnRecord) -> Verdict | None:
     Raises:
         Exception: whatever a `check` function raises.
     """
-    if not _holds(atom.when, turn):
-        return None
     then = atom.then
+    if not _holds(atom.when, turn, f"{turn.earlier}\n{turn.user}" if then.before else turn.user):
+        return None
     acts = turn.acts
     if then.before:
         place = next((i for i, act in enumerate(acts) if act.tool == then.before), None)
         if place is None:
             return None
-        acts = acts[:place]
+        earlier = _since_last(turn.earlier_acts, then.before)
+        # What was asked in this turn the user has not answered yet.
+        acts = earlier if then.ask else (*earlier, *acts[:place])
     if then.ask:
         return _asked(then, turn, acts)
     return "obeyed" if _obeyed(then, turn, acts) else "disobeyed"
 
 
-def _holds(when: When, turn: TurnRecord) -> bool:
-    if when.user is not None and not _found(when.user, turn.user):
+def _since_last(acts: tuple[Act, ...], tool: str) -> tuple[Act, ...]:
+    """The acts after the last call of a tool: what came before belongs to that call."""
+    last = max((i for i, act in enumerate(acts) if act.tool == tool), default=-1)
+    return acts[last + 1 :]
+
+
+def _holds(when: When, turn: TurnRecord, said: str) -> bool:
+    if when.user is not None and not _found(when.user, said):
         return False
     if when.intent and when.intent != turn.intent:
         return False

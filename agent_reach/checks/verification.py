@@ -18,7 +18,7 @@ Results = Mapping[str, Sequence[Any]]
 _DEEPEST = 12
 
 
-def is_verified(node: Node, tools: Iterable[str], state: Any, results: Results) -> bool:
+def is_verified(node: Node, tools: Iterable[str], state: Any, results: Results, replies: Sequence[str] = ()) -> bool:
     """What the node's `verify` says of state and results; without one, whether a tool of the node ended well.
 
     Args:
@@ -26,6 +26,7 @@ def is_verified(node: Node, tools: Iterable[str], state: Any, results: Results) 
         tools: that work on it.
         state: of the run: what the tools change, else the state of the graph.
         results: of the run so far.
+        replies: what the user was told, in order.
 
     Raises:
         Exception: whatever a user's function raises.
@@ -33,11 +34,16 @@ def is_verified(node: Node, tools: Iterable[str], state: Any, results: Results) 
     if node.verify is None:
         return any(results.get(tool) for tool in tools)
     if isinstance(node.verify, Expression):
-        return node.verify.holds({"state": plain(state), "results": plain(results)})
+        return node.verify.holds(document(state, results, replies))
     if isinstance(node.verify, dict):
         validator = _validator(_Schema(node.verify))
         return any(validator.is_valid(plain(result)) for tool in tools for result in results.get(tool, ()))
     return bool(node.verify(state, results))
+
+
+def document(state: Any, results: Results, replies: Sequence[str]) -> dict[str, Any]:
+    """What conditions in text look at."""
+    return {"state": plain(state), "results": plain(results), "replies": list(replies)}
 
 
 class _Schema:

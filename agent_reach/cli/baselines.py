@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from agent_reach.cli.agents import fresh, load_factory
-from agent_reach.cli.console import errors, output
+from agent_reach.cli.console import check_writable, errors, output
 from agent_reach.contracts import Routes
+from agent_reach.errors import ReachError
 from agent_reach.evaluation.baseline import Baseline, Finding, against_first_values, compare, to_record
 from agent_reach.evaluation.replay import Script, replay
 from agent_reach.importers.files import read_conversations
@@ -30,9 +32,18 @@ def save(
     to: Annotated[Path, typer.Option("--to", help="The file to write.")] = Path("baseline.json"),
 ) -> None:
     """Keep the reach rates of recorded conversations."""
+    check_writable(to)
     run = Baseline()
-    for _row in Scoring(Routes.load(routes), keep=run.observe).score_all(files, 1):
+    # Sessions that are named after the only file are the same ones when the file has another name.
+    stem = f"{files[0].stem}:" if len(files) == 1 else ""
+    for _row in Scoring(
+        Routes.load(routes), keep=lambda e: run.observe(replace(e, session=e.session.removeprefix(stem)))
+    ).score_all(files, 1):
         pass
+    if not run.pairs:
+        raise ReachError(
+            "nothing to keep: no task unit has a route; do the intents of the table have steps, and do messages match?"
+        )
     run.save(to)
     errors.print(f"{len(run.pairs)} steps of {len(run.intents)} intents kept in {escape(str(to))}")
 
@@ -63,6 +74,7 @@ def replay_(
     from agent_reach.integrations.asking import conversation
     from agent_reach.reach import Reach
 
+    check_writable(save_to)
     factory = load_factory(agent)
     before = Baseline.load(against) if against else None
     run = Baseline()
@@ -72,6 +84,8 @@ def replay_(
         Script(talk.id, tuple(message.text for message in talk.messages if message.role == "user" and message.text))
         for talk in read_conversations(set_)
     ]
+    if not any(script.messages for script in scripts):
+        raise ReachError(f"{set_}: expected conversations with messages of a user, found none")
     results = list(replay(scripts, lambda session: conversation(reach, fresh(factory, reach), session), at_once=at_once))
     reach.shutdown()
     failed = [result for result in results if result.error]

@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from agent_reach.cli.console import errors, output
+from agent_reach.cli.console import check_writable, errors, output
 from agent_reach.cli.tables import share
 from agent_reach.contracts import Routes
 from agent_reach.errors import ReachError
 from agent_reach.evaluation.calibration import Bands, Bin, Relevances, calibrate_bands, calibrate_relevance, to_record
-from agent_reach.evaluation.outlook import Outlook, fit_outlook
+from agent_reach.evaluation.outlook import Outlook, effects_of, fit_outlook
 from agent_reach.importers.fragments import labelled_fragments
 from agent_reach.importers.labels import Condition
 from agent_reach.importers.outlook import labelled_signals
@@ -34,15 +34,16 @@ def calibrate(
 ) -> None:
     """Fit the bands, or the relevance of fragments, to labelled history."""
     if relevance:
-        fitted = calibrate_relevance([example for file in files for example in labelled_fragments(file)])
+        fitted = calibrate_relevance([query for file in files for query in labelled_fragments(file)])
         typer.echo(json.dumps(to_record(fitted))) if as_json else _print_relevance(fitted)
         return
     if not good:
         raise ReachError("calibrate: needs --good, such as reward>=1: which conversations ended well")
     table = Routes.load(routes) if routes else Routes()
     if outlook is not None:
+        check_writable(outlook)
         rows = [example for file in files for example in labelled_signals(file, table, Condition(good))]
-        judge = fit_outlook([row for row, _ in rows], [well for _, well in rows])
+        judge = fit_outlook([row for row, _ in rows], [well for _, well in rows], effects_of(table))
         judge.save(outlook)
         typer.echo(json.dumps(asdict(judge))) if as_json else _print_outlook(judge)
         return
@@ -74,7 +75,9 @@ def _print_outlook(judge: Outlook) -> None:
     for name, weight in sorted(zip(judge.names, judge.weights, strict=True), key=lambda item: -abs(item[1])):
         table.add_row(name, f"{weight:+.2f}")
     output.print(table)
-    output.print(f"fitted to {judge.n} conversations of this domain; it says nothing of another one")
+    output.print(f"fitted to {judge.n} conversations of this domain, held out AUC {judge.auc:.2f}; it says nothing of another one")
+    if not judge.effects:
+        errors.print("no tool is known to have side effects: signals about writes are zero; name them in a table with --routes")
 
 
 def _print_relevance(fitted: Relevances) -> None:

@@ -27,6 +27,7 @@ def review(
     to: Annotated[Path | None, typer.Option("--to", help="Write the corrected table, as a new version, to this file.")] = None,
 ) -> None:
     """Decide what a person should look at, here or in the file; write corrections back as a new version of the table."""
+    Routes.load(table)
     items = queue.load(file)
     if output.is_terminal and any(not item.decision for item in items):
         items = _ask(items)
@@ -92,8 +93,11 @@ def derive_(
     if not drafts:
         raise ReachError(f"{len(units)} units and none with an intent; give --labels with keywords, or records with an `intent`")
     write_table(to_table(drafts, _document(labels) if labels else {}), to)
+    output.print("share of the good units that called any tool of a step, then each tool of it")
     for draft in drafts:
         _tell_draft(draft)
+    if table.intents and any(intent.steps for intent in table.intents.values()):
+        errors.print("steps that the table of --labels has stay as they are")
     unlabelled = sum(not unit.intent for unit in units)
     errors.print(f"{unlabelled} units have no intent; draft written to {escape(str(to))}: review it before use")
 

@@ -12,12 +12,12 @@ import typer
 from rich.markup import escape
 
 from agent_reach.cli import tables
-from agent_reach.cli.console import errors
+from agent_reach.cli.console import check_writable, errors
 from agent_reach.contracts import Routes
 from agent_reach.contracts.instructions import Instructions
 from agent_reach.errors import ReachError
 from agent_reach.evaluation.outlook import Outlook
-from agent_reach.evaluation.review import save
+from agent_reach.evaluation.review import load, renewed, save
 from agent_reach.events import Event
 from agent_reach.importers.review import AskJudge, Reviewer
 from agent_reach.importers.scoring import Row, Scoring, cores, figures
@@ -50,18 +50,26 @@ def score(
     processes: Annotated[int, typer.Option(min=0, help="For large files of events; 0 for one a core.")] = 0,
 ) -> None:
     """Score recorded conversations."""
+    for option, given in (("--tools", tools), ("--judge", judge), ("--review", review)):
+        if given and routes is None:
+            raise ReachError(f"{option}: needs --routes, the expectations that it is about")
+    for path in (review, answers):
+        check_writable(path)
     sender = _Sender(otlp) if otlp else None
     described = read_tools(tools) if tools else None
     table = _table(routes, classifier, answers)
     reviewer = None
     if table is not None and (judge or review):
         reviewer = Reviewer(table, _judge(judge, described, agent_model, answers), sample=sample)
+    fitted = Outlook.load(outlook) if outlook else None
+    if fitted is not None:
+        fitted.check_effects(table or Routes(), str(outlook))
     scoring = Scoring(
         table,
         Instructions.load(instructions) if instructions else None,
         descriptions=described,
         reviewer=reviewer,
-        outlook=Outlook.load(outlook) if outlook else None,
+        outlook=fitted,
         keep=sender,
     )
     scored = scoring.score_all(files, processes or cores())
@@ -72,6 +80,10 @@ def score(
             lowest, count = _lowest(scored, rows)
         tables.print_scores(figures(scoring.total, scoring.used), lowest, count)
         tables.print_figures(scoring)
+    for said in scoring.notes:
+        errors.print(f"note: {escape(said)}", soft_wrap=True)
+    if table is not None and (failed := getattr(getattr(table.classifier, "answers", None), "failed", 0)):
+        errors.print(f"{failed} messages got no intent from the classifier: it was down, slow or unsure; keywords were used")
     if reviewer is not None:
         _tell_review(reviewer, review)
     if sender is not None:
@@ -107,7 +119,10 @@ def _tell_review(reviewer: Reviewer, review: Path | None) -> None:
     if reviewer.unjudged:
         errors.print(f"{reviewer.unjudged} units have no judgement: the model was down, slow, or named no registered tool")
     if review is not None:
-        save(reviewer.items, review)
+        items = renewed(reviewer.items, load(review)) if review.exists() else reviewer.items
+        save(items, review)
+        if decided := sum(bool(item.decision) for item in items):
+            errors.print(f"{decided} decisions in {escape(str(review))} were kept")
 
 
 class _Sender:

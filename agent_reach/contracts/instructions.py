@@ -55,7 +55,9 @@ class Then(Declaration):
         format: of the turn's last reply: `json`, `list` (every line an item) or `sentence` (one).
         check: a function of (user, calls, replies) that says whether the atom was obeyed; only in Python. A model is asked by
             `agent_reach.integrations.answers.ModelCheck`.
-        before: a tool; `call`, `say` and `ask` have to come before its first call, and without that call the atom is not triggered.
+        before: a tool; `call`, `say` and `ask` have to come before its first call in the turn, after any call of it in an earlier
+            one, and without that call the atom is not triggered. What is asked has to be asked in an earlier turn, so that the
+            user could answer; `user` of the condition may have been said in an earlier turn, too.
         given: for `ask`: what the user says when it is given already; then the atom is not triggered, and asking again is
             over-obeyed.
     """
@@ -103,7 +105,7 @@ class Instructions(Declaration):
     """The atoms of a prompt, with their version."""
 
     version: Version = "0"
-    atoms: tuple[Atom, ...] = ()
+    atoms: tuple[Atom, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _ids_once(self) -> Instructions:

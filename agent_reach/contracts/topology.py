@@ -35,8 +35,8 @@ class Node(Declaration):
         any_of: nodes of which any one makes this one done; they are part of it and have no level of their own.
         branch: `choice/way`: of the ways of one choice a run takes one; must-nodes on the others leave the counts.
         verify: of (state, results) says whether it is done: it looks at effects, never at which tool did it. A function; a
-            condition in JMESPath or JSONPath on `state` and `results`; or a JSON Schema that the result of one of its tools
-            satisfies. Without one, a call of its tools or a handoff to its receivers that ended well does.
+            condition in JMESPath or JSONPath on `state`, `results` and `replies`; or a JSON Schema that the result of one of its
+            tools satisfies. Without one, a call of its tools or a handoff to its receivers that ended well does.
         effect: arguments of the side effect that it wants of one of its tools, in any spelling; `"*"` stands for any value.
     """
 
@@ -63,7 +63,7 @@ class OpenNodes(Declaration):
     """What an agent may add to its task at run time, counted apart.
 
     Attributes:
-        when: the condition on `state` and `results` under which it may.
+        when: the condition on `state`, `results` and `replies` under which it may.
         at_most: nodes of one run.
     """
 
@@ -225,7 +225,8 @@ class Topology(Declaration):
 
     def lint(self) -> list[str]:
         """What is likely wrong, one line a finding."""
-        found = [f"{node.id}: no verify" for node in self.nodes if node.verify is None and node.effect is None and not node.any_of]
+        bare = [node for node in self.nodes if node.type != "must_not" and not (node.verify or node.effect or node.any_of)]
+        found = [f"{node.id}: no verify" for node in bare]
         found += [
             f"{node.id}: nothing can make it done: give it `tools`, `receivers`, `verify` or `any_of`"
             for node in self.nodes

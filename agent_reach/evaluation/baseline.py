@@ -10,7 +10,7 @@ from math import comb, sqrt
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from agent_reach.errors import FormatError, ReachError
+from agent_reach.errors import FormatError, ReachError, briefly
 from agent_reach.events import Decision, Event, UnitClosed
 from agent_reach.scores.rate import Rate, rate_of
 from agent_reach.scores.stats import Z95, Interval
@@ -114,7 +114,7 @@ class Baseline:
         except OSError as error:
             raise FormatError(str(path), None, "", f"a readable file ({error.strerror})") from None
         except (ValueError, KeyError, TypeError) as error:
-            raise FormatError(str(path), None, "", f"a file that `agent-reach baseline save` wrote ({error!r})") from None
+            raise FormatError(str(path), None, "", f"a file that `agent-reach baseline save` wrote ({briefly(error)})") from None
         return made
 
 
@@ -145,13 +145,18 @@ def compare(before: Baseline, after: Baseline) -> list[Finding]:
     """Each compared figure of each intent, on the pairs that both runs have.
 
     Raises:
-        ReachError: the route tables have different versions; their figures are never compared silently.
+        ReachError: the route tables have different versions, whose figures are never compared silently, or the runs share no
+            conversation.
     """
     if before.routes != after.routes:
         versions = [", ".join(sorted(run.routes)) or "none" for run in (before, after)]
         raise ReachError(
             f"baseline: route table version {versions[0]}, new run: {versions[1]}; save a baseline with the new table first"
         )
+    sessions = [{pair.session for pair in run.pairs} for run in (before, after)]
+    if all(sessions) and not sessions[0] & sessions[1]:
+        old, new = (min(names) for names in sessions)
+        raise ReachError(f"baseline: no conversation in common: the sessions are named like {old!r} and {new!r}")
     shared: dict[str, list[Pair]] = defaultdict(list)
     for pair in before.pairs.keys() & after.pairs.keys():
         shared[pair.intent].append(pair)

@@ -97,21 +97,26 @@ class Relevances(NamedTuple):
     bins: tuple[Bin, ...]
 
 
-def calibrate_relevance(examples: Sequence[Example], folds: int = 5) -> Relevances:
+def calibrate_relevance(queries: Sequence[Sequence[Example]], folds: int = 5) -> Relevances:
     """Fit a relevance to labelled fragments.
+
+    Args:
+        queries: of each query the relevance of its fragments, and whether they were needed.
+        folds: of the cross-validation; the fragments of a query stay together, or their rank would tell.
 
     Raises:
         ReachError: fewer than ten needed or ten other fragments.
     """
+    examples = [example for query in queries for example in query]
     _both(examples, "fragments")
     predicted: list[Example] = []
     for fold in range(folds):
-        rest = [example for i, example in enumerate(examples) if i % folds != fold]
+        rest = [example for i, query in enumerate(queries) if i % folds != fold for example in query]
         if len({needed for _, needed in rest}) < 2:
             continue
         slope, offset = _fit(rest)
-        predicted += [(logistic(slope * x + offset), needed) for i, (x, needed) in enumerate(examples) if i % folds == fold]
-    share = sum(needed for _, needed in predicted) / len(predicted)
+        predicted += [(logistic(slope * x + offset), needed) for query in queries[fold::folds] for x, needed in query]
+    share = sum(needed for _, needed in examples) / len(examples)
     brier = sum((p - needed) ** 2 for p, needed in predicted) / len(predicted)
     error = sum(b.well.n * abs(b.mean - (b.well.value or 0.0)) for b in reliability(predicted)) / len(predicted)
     slope, offset = _fit(examples)

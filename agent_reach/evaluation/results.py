@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from agent_reach.contracts.topology import Topology
-from agent_reach.errors import FormatError, ReachError
+from agent_reach.errors import FormatError, ReachError, briefly
 from agent_reach.scores.figures import Figures, figures
 from agent_reach.scores.several import Run
 from agent_reach.scores.trace import Trace, Workers
@@ -147,7 +147,7 @@ def _read(file: Path) -> tuple[dict[str, Any], list[str]]:
     except OSError as error:
         raise FormatError(str(file), None, "", f"a readable file ({error.strerror})") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(str(file), 0, "", f"a file that `agent-reach eval` wrote ({error!r})") from None
+        raise FormatError(str(file), 0, "", f"a file that `agent-reach eval` wrote ({briefly(error)})") from None
     return head, lines
 
 
@@ -158,7 +158,7 @@ def _traces(lines: Sequence[str], file: Path) -> Iterable[Trace]:
         except (ValueError, KeyError, TypeError) as error:
             if number == len(lines):
                 return
-            raise FormatError(str(file), number, "", f"a run ({error!r})") from None
+            raise FormatError(str(file), number, "", f"a run ({briefly(error)})") from None
 
 
 def _topology(record: Any, file: Path) -> Topology:

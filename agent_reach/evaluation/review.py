@@ -59,6 +59,13 @@ def save(items: Iterable[Item], path: str | Path) -> None:
         raise ReachError(f"{path}: cannot be written: {error.strerror}") from None
 
 
+def renewed(items: Iterable[Item], before: Iterable[Item]) -> list[Item]:
+    """A new queue that keeps what was decided in an earlier one."""
+    kept = {(item.session, item.unit): item for item in before if item.decision}
+    fresh = [item for item in items if (item.session, item.unit) not in kept]
+    return [*kept.values(), *fresh]
+
+
 def load(path: str | Path) -> list[Item]:
     """The inverse of `save`.
 

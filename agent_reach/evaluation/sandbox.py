@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, Final
 
 from agent_reach.checks import asks_user
-from agent_reach.checks.verification import is_verified, plain
+from agent_reach.checks.verification import document, is_verified, plain
 from agent_reach.contracts import Routes
 from agent_reach.contracts.topology import Node, Topology
 from agent_reach.evaluation.faults import Fault
@@ -205,7 +205,7 @@ class Sandbox:
         with self._lock:
             if declared is None or id in self._added or id in self._topology.by_id or len(self._added) >= declared.at_most:
                 return False
-            if not declared.when.holds({"state": plain(self.state), "results": plain(self._results)}):
+            if not declared.when.holds(document(self.state, self._results, self._said)):
                 return False
             self._added[id] = tuple(tools)
             return True
@@ -279,7 +279,7 @@ class Sandbox:
         try:
             if callable(node.verify):
                 return within(VERIFY_SECONDS, lambda: is_verified(node, (), self.state, self._results))
-            return is_verified(node, self._own_tools(node), self.state, self._results)
+            return is_verified(node, self._own_tools(node), self.state, self._results, self._said)
         except Overdue:
             self._refused[node.id] = f"verify did not return within {VERIFY_SECONDS:.0f} s"
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything

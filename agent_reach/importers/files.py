@@ -87,18 +87,28 @@ def _facts(record: Any) -> Facts:
     return {str(key): value for key, value in record.items() if isinstance(value, str | int | float | bool)}
 
 
-def _records(path: str | Path) -> list[Any]:
-    file = str(path)
+def read_text(path: str | Path) -> str:
+    """The text of a file.
+
+    Raises:
+        FormatError: it cannot be read, or is no UTF-8.
+    """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(file, None, "", f"a readable UTF-8 file ({error})") from None
+        raise FormatError(str(path), None, "", f"a readable UTF-8 file ({error})") from None
+
+
+def _records(path: str | Path) -> list[Any]:
+    file, text = str(path), read_text(path)
     if not text.strip():
         raise FormatError(file, None, "", "a conversation, found an empty file")
     try:
         data = json.loads(text)
     except ValueError as error:
         return _lines(text, file, error)
+    if data == []:
+        raise FormatError(file, None, "", "a conversation, found an empty list")
     if isinstance(data, list) and data and _is_message(data[0]):
         return [data]
     return data if isinstance(data, list) else [data]

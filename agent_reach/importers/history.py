@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent_reach.contracts import Intent, Routes, Step
+from agent_reach.errors import ReachError
 from agent_reach.evaluation.derive import Unit
 from agent_reach.events import Status, ToolCall, UnitClosed
 from agent_reach.importers.chat import events_of
@@ -28,12 +29,15 @@ def units_of(path: Path, routes: Routes, good: Condition | None) -> Iterator[Uni
 
     Raises:
         FormatError: the file cannot be read.
-        ReachError: a record lacks what the condition asks for.
+        ReachError: a record lacks what the condition asks for, or names an intent that the table does not have.
     """
     table = _open_ended(routes)
     for talk in read_conversations(path):
         well = None if good is None else good.holds(talk.facts, f"{talk.file}, record {talk.record}")
         label = talk.facts.get("intent")
+        if label is not None and routes.intents and label not in routes.intents:
+            known = ", ".join(routes.intents)
+            raise ReachError(f"{talk.file}, record {talk.record}: intent: expected one of {known}, found {label!r}")
         session = Session(talk.id, table if label is None else _one_intent(str(label)))
         called: dict[int, dict[str, Status]] = {}
         for event in events_of(session, talk.messages):

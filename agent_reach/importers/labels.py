@@ -26,6 +26,8 @@ class Condition:
         found = _CONDITION.match(text)
         if not found:
             raise ReachError(f"condition: expected KEY, KEY=VALUE or KEY>=NUMBER, found {text!r}")
+        if found.group(3) and found.group(3)[0] in "<>=!":
+            raise ReachError(f"condition: expected one of {', '.join(_COMPARED)} between key and value, found {text!r}")
         self._text = text
         self._key, self._sign, self._value = found.group(1), found.group(2), found.group(3)
 

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from agent_reach.contracts import Routes
 from agent_reach.evaluation.review import Item, Why, is_doubtful
-from agent_reach.events import Event, Turn, UnitClosed
+from agent_reach.events import Event, ToolCall, Turn, UnitClosed
 from agent_reach.importers.messages import Message
 from agent_reach.scores.steps import StepOutcome
 
@@ -42,15 +42,20 @@ class Reviewer:
     def look(self, session: str, messages: Sequence[Message], events: Sequence[Event]) -> None:
         """Look at the units of one conversation."""
         turns: dict[int, list[int]] = {}
+        called: dict[int, dict[str, None]] = {}
         for event in events:
             if isinstance(event, Turn):
                 turns.setdefault(event.unit, []).append(event.turn)
+            elif isinstance(event, ToolCall):
+                called.setdefault(event.unit, {})[event.tool] = None
         parts = list(_turns(messages))
         for event in events:
             if isinstance(event, UnitClosed) and event.steps:
-                self._unit(session, event, parts, turns.get(event.unit, [1]))
+                self._unit(session, event, parts, turns.get(event.unit, [1]), tuple(called.get(event.unit, ())))
 
-    def _unit(self, session: str, unit: UnitClosed, parts: Sequence[Sequence[Message]], turns: Sequence[int]) -> None:
+    def _unit(
+        self, session: str, unit: UnitClosed, parts: Sequence[Sequence[Message]], turns: Sequence[int], called: tuple[str, ...]
+    ) -> None:
         first = turns[0]
         before = [message for part in parts[: first - 1] for message in part]
         request = [message for message in parts[first - 1] if message.role == "user"] if first <= len(parts) else []
@@ -65,7 +70,7 @@ class Reviewer:
             self.doubtful.add((session, unit.unit))
         said = "\n".join(m.text for turn in turns for part in parts[turn - 1 : turn] for m in part if m.role == "user")
         expected = tuple(step.tools for step in self._routes.steps(unit.intent))
-        self.items.append(Item(session, unit.unit, unit.intent, said[:_SAID_KEPT], expected, unit.called, judged or "", why))
+        self.items.append(Item(session, unit.unit, unit.intent, said[:_SAID_KEPT], expected, called, judged or "", why))
 
     def _why(self, session: str, unit: UnitClosed, judged: str | None) -> Why | None:
         if is_doubtful(self._routes, unit.intent, judged):

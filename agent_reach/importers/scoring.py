@@ -6,7 +6,7 @@ import json
 import os
 import re
 import tempfile
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from agent_reach.evaluation.outlook import Outlook
 from agent_reach.events import Event, Turn, UnitClosed
 from agent_reach.importers.chat import events_of
 from agent_reach.importers.events import read_events
-from agent_reach.importers.files import is_event_lines, read_conversations
+from agent_reach.importers.files import Facts, is_event_lines, read_conversations
 from agent_reach.importers.labels import Condition
 from agent_reach.importers.outlook import signals_of
 from agent_reach.importers.review import Reviewer
@@ -96,6 +96,8 @@ class Scoring:
         self.routes, self._instructions, self._descriptions, self._keep = routes, instructions, descriptions, keep
         self.used = routes or Routes()
         self._reviewer, self._outlook = reviewer, outlook
+        self._tables: dict[str, Routes] = {}
+        self._strange: Counter[str] = Counter()
         self.total = Tally()
         self.rates = RateTally(doubtful=reviewer.doubtful if reviewer else ())
         self.coverage = Coverage(instructions) if instructions else None
@@ -158,7 +160,7 @@ class Scoring:
     def _conversations(self, file: Path) -> Iterator[Row]:
         begun = time_ns()
         for conversation in read_conversations(file):
-            session = Session(conversation.id, self.used)
+            session = Session(conversation.id, self._labelled_table(conversation.facts))
             if self.coverage is not None:
                 self.coverage.observe(conversation.id, turns_of(conversation.messages, self.used, conversation.facts))
             events: Iterable[Event] = events_of(session, conversation.messages, begun=begun)
@@ -171,6 +173,24 @@ class Scoring:
             if self._outlook is not None:
                 row["outlook"] = self._outlook.probability(signals_of(conversation.messages, self.used))
             yield row
+
+    def _labelled_table(self, facts: Facts) -> Routes:
+        """The route table; where a record names its intent, that holds for the whole conversation."""
+        label = str(facts.get("intent", ""))
+        if not label or label not in self.used.intents:
+            if label and self.used.intents:
+                self._strange[label] += 1
+            return self.used
+        if label not in self._tables:
+            always: Any = lambda _text: label  # noqa: E731
+            self._tables[label] = self.used.model_copy(update={"classifier": always})
+        return self._tables[label]
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know before the figures are believed."""
+        known = ", ".join(self.used.intents)
+        return [f"{n} records name the intent {label!r}, which is not in the table ({known})" for label, n in self._strange.items()]
 
     def _events(self, events: Iterable[Event], file: str) -> Iterator[Row]:
         sessions: OrderedDict[str, Session] = OrderedDict()

@@ -26,7 +26,7 @@ def trace_of(
 ) -> Trace:
     """One run, from what was recorded of it.
 
-    `verify` sees `replies`, the messages to the user, as the state, and results as they stand in the recording, JSON read.
+    `verify` sees no state; results as they stand in the recording, JSON read; and the messages to the user as `replies`.
 
     Args:
         topology: of the task.
@@ -44,9 +44,7 @@ def trace_of(
         clock=lambda: 0,
         most_actions=len(messages) + 1,
     )
-    said: list[str] = []
-    sandbox.state = {"replies": said}
-    for event in events_of(Session(f"{topology.name}#{run}", routes), messages, recorder=_Reader(sandbox, said)):
+    for event in events_of(Session(f"{topology.name}#{run}", routes), messages, recorder=_Reader(sandbox)):
         sandbox.observe(event)
     return sandbox.trace()
 
@@ -54,14 +52,13 @@ def trace_of(
 class _Reader:
     """Hands a sandbox what a recording says."""
 
-    def __init__(self, sandbox: Sandbox, said: list[str]) -> None:
-        self._sandbox, self._said = sandbox, said
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
 
     def called(self, event: ToolCall, arguments: dict[str, Any], result: Any) -> None:
         self._sandbox.called(event, arguments, _read(result))
 
     def replied(self, text: str) -> None:
-        self._said.append(text)
         self._sandbox.replied(text)
 
 

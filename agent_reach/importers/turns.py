@@ -18,11 +18,12 @@ def turns_of(messages: Sequence[Message], routes: Routes, state: Mapping[str, An
         routes: gives the intents.
         state: what else is known of the conversation.
     """
-    user, intent, said, acts = "", "", "", list[Act]()
+    user, intent, said, acts, before = "", "", "", list[Act](), list[Act]()
     for message in messages:
         if message.role == "user":
             if acts or user:
-                yield TurnRecord(user, intent, tuple(acts), said, state or {})
+                yield TurnRecord(user, intent, tuple(acts), said, state or {}, tuple(before))
+            before += acts
             said, acts = f"{said}\n{user}".strip(), []
             user = message.text
             intent = routes.classify(user) or intent
@@ -30,4 +31,4 @@ def turns_of(messages: Sequence[Message], routes: Routes, state: Mapping[str, An
             acts += [Act(text=message.text)] if message.text else []
             acts += [Act(tool=call.name) for call in message.calls]
     if acts or user:
-        yield TurnRecord(user, intent, tuple(acts), said, state or {})
+        yield TurnRecord(user, intent, tuple(acts), said, state or {}, tuple(before))

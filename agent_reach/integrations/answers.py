@@ -16,7 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, Field, create_model
 
 from agent_reach.contracts import Routes
-from agent_reach.errors import ContractError, ReachError
+from agent_reach.errors import ContractError, ReachError, briefly
 
 NONE: Final = "none_of_these"
 _FAILURES_IN_A_ROW: Final = 5
@@ -186,9 +186,9 @@ def chat_model(name: str) -> BaseChatModel:
         made: BaseChatModel = init_chat_model(name)
         return made
     except ImportError as error:
-        raise ReachError(f"model {name!r} needs {error.name or error}: pip install langchain and the provider's package") from error
+        raise ReachError(f"model {name!r}: `langchain` or the provider's package is not installed ({briefly(error)})") from error
     except ValueError as error:
-        raise ReachError(f"model {name!r}: {error}") from error
+        raise ReachError(f"model {name!r}: {briefly(error)}") from error
 
 
 def name_of(model: Any) -> str:
@@ -214,7 +214,11 @@ class _Cache:
         self._lock = threading.Lock()
         self._known: dict[str, str] = {}
         if self._path is not None and self._path.exists():
-            for number, line in enumerate(self._path.read_text("utf-8").splitlines()):
+            try:
+                lines = self._path.read_text("utf-8").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                raise ReachError(f"{self._path}: is no file of cached answers ({briefly(error)})") from None
+            for number, line in enumerate(lines):
                 try:
                     key, answer = json.loads(line)
                 except ValueError:

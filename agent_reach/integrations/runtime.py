@@ -152,9 +152,11 @@ class Runtime:
         )
         session = turn.session
         found, raised = verdicts(
-            self.instructions.atoms, TurnRecord(turn.user, turn.ref.intent, tuple(acts), session.said, session.facts)
+            self.instructions.atoms,
+            TurnRecord(turn.user, turn.ref.intent, tuple(acts), session.said, session.facts, tuple(session.acts)),
         )
         session.said = f"{session.said}\n{turn.user}"[-_SAID_KEPT:]
+        session.acts.extend(acts)
         for atom, error in raised.items():
             self.notes.add("instruction", f"the check of instruction {atom!r} raised; it is not counted", error)
         return tuple(f"{verdict} {atom}" for atom, verdict in found.items())

@@ -7,6 +7,7 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from agent_reach.checks import Fragment
+from agent_reach.checks.instructions import Act
 from agent_reach.contracts import Routes
 from agent_reach.events import Band, Decision, Event, Handoff, Retrieval, ToolCall, Turn, UnitClosed
 from agent_reach.scores import OpenUnit, ReachScore, Tally, band_of, reach_score
@@ -16,6 +17,7 @@ from agent_reach.scores.unit import Reason
 from agent_reach.scores.utilisation import Utilisation
 
 _FRAGMENTS_KEPT = 200
+_ACTS_KEPT = 200
 _MISSES_KEPT = 100
 _COUNTED = (ToolCall, Retrieval, Handoff, Turn)
 
@@ -44,7 +46,7 @@ class Session:
         paused: the turn that waits for a person.
         stored: what a store holds of it is known, so that saving loses nothing.
         facts: values that compensation may supply to an incomplete handoff.
-        said: by the user in turns that ended; kept while instructions are checked.
+        said, acts: by the user, and what the assistant did, in turns that ended; kept while instructions are checked.
         context: fragments that the user declared to stand in the prompts of the session.
     """
 
@@ -62,6 +64,7 @@ class Session:
         self.bands: dict[str, Band] = {}
         self.facts: dict[str, Any] = {}
         self.said = ""
+        self.acts: deque[Act] = deque(maxlen=_ACTS_KEPT)
         self.context: deque[Fragment] = deque(maxlen=_FRAGMENTS_KEPT)
         self.cost = 0.0
         self.seen = 0.0

@@ -15,7 +15,7 @@ from agent_reach.scores.rate import Rate, rate_of
 _KEPT = 5
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Coverage:
     """Counts by atom; adding two of the same instructions gives the counts over both.
 
@@ -61,6 +61,9 @@ class Coverage:
         if atom:
             return rate_of(self.obeyed[atom], self.triggered[atom])
         return rate_of(self.obeyed.total(), self.triggered.total())
+
+    def __repr__(self) -> str:
+        return f"Coverage({', '.join(f'{atom.id} {self.rate(atom.id)}' for atom in self.instructions.atoms)})"
 
     def __add__(self, other: Coverage) -> Coverage:
         total = Coverage(self.instructions, self.obeyed + other.obeyed, self.triggered + other.triggered)

@@ -40,6 +40,9 @@ class Rate(NamedTuple):
     value: float | None
     interval: Interval | None
 
+    def __str__(self) -> str:
+        return f"{self.hits} of {self.n}"
+
     def to_record(self) -> dict[str, Any]:
         """As JSON-ready values."""
         low, high = self.interval or (None, None)
@@ -155,6 +158,9 @@ class RateTally:
     def overall(self, figure: str) -> Rate:
         """A figure over everything."""
         return self.rates(figure).get((), rate_of(0, 0))
+
+    def __repr__(self) -> str:
+        return f"RateTally({', '.join(f'{name} {self.overall(name)}' for name in FIGURES)})"
 
     def __add__(self, other: RateTally) -> RateTally:
         total = RateTally(misses_kept=self._kept, doubtful=self._doubtful)

@@ -73,6 +73,9 @@ class Utilisation:
         """Over everything."""
         return rate_of(self.cited.total(), self.injected.total())
 
+    def __repr__(self) -> str:
+        return f"Utilisation({self.overall} of the fragments cited in {self.turns} turns)"
+
     def __add__(self, other: Utilisation) -> Utilisation:
         total = Utilisation()
         total.cited, total.injected = self.cited + other.cited, self.injected + other.injected

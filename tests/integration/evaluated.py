@@ -37,7 +37,12 @@ TASK = Topology(
     ],
     outputs=["39.00"],
 )
-LINES = [ask(("find", {"order": "A1"})), ask(("refund", {"order": "A1", "amount": 39.0})), ask(("mail", {"to": "x"})), "I paid 39.00."]
+LINES = [
+    ask(("find", {"order": "A1"})),
+    ask(("refund", {"order": "A1", "amount": 39.0})),
+    ask(("mail", {"to": "x"})),
+    "I paid 39.00.",
+]
 
 
 def tools_of(state: dict[str, Any]) -> list[Any]:

@@ -203,4 +203,4 @@ def test_the_outlook_of_conversations_is_fitted_and_told(tmp_path, data):
     rows = json.loads(here("score", runs, "--routes", str(table), "--outlook", str(fitted), "--json").stdout)["sessions"]
     assert len(rows) == 100
     assert 0.45 < sum(row["outlook"] for row in rows) / 100 < 0.53
-    assert "outlook" in here("score", runs, "--outlook", str(fitted), "--rows", "3").stdout
+    assert "outlook" in here("score", runs, "--routes", str(table), "--outlook", str(fitted), "--rows", "3").stdout

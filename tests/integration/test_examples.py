@@ -34,6 +34,11 @@ SHOWN = {
         "exchange_rate: ok, attempts 1, no compensation",
         "exchange_rate: ok, attempts 3, snapshot compensation",
     ],
+    "09_evaluation": [
+        "compensation off: 0 of 5 runs pass",
+        "  5 × obstacle: orders_db",
+        "compensation on: 5 of 5 runs pass",
+    ],
     "05_supervisor_handoff": [
         "  supervisor -> orders: order_id missing, nothing supplied",
         "  TaskReach 0.00 (broken)",

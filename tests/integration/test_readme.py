@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from typer.testing import CliRunner
 
-from agent_reach import Routes
+from agent_reach import Routes, Topology
 from agent_reach.cli import app
 from agent_reach.contracts.instructions import Instructions
 from agent_reach.evaluation.baseline import Baseline
@@ -51,7 +52,19 @@ def world():
         return AgentExecutor(agent=create_tool_calling_agent(Script(lines=lines), tools, prompt), tools=tools)
 
     question = {"messages": [("user", "Where is my order?"), ask(("orders_db", {"order_id": "A-1"}))]}
-    return {"model": model, "graph": graph, "tools": [orders_db], "question": question, "make_executor": make_executor}
+
+    def make_agent(reach):
+        return make_executor(reach.wrap_tools([orders_db]))
+
+    return {
+        "model": model,
+        "graph": graph,
+        "tools": [orders_db],
+        "question": question,
+        "make_executor": make_executor,
+        "make_agent": make_agent,
+        "pytest": pytest,
+    }
 
 
 @pytest.fixture
@@ -71,12 +84,14 @@ def test_all_python_blocks_run_one_after_another(tmp_path, monkeypatch, capsys, 
     names["test_orders_reach_their_tool"](reach, assert_reach)
 
 
-def test_all_yaml_blocks_are_route_tables_alert_rules_or_instructions(tmp_path):
+def test_all_yaml_blocks_are_route_tables_alert_rules_instructions_or_topologies(tmp_path):
     for text in blocks("yaml"):
         path = tmp_path / "declared.yaml"
         path.write_text(text, encoding="utf-8")
         if "\nrules:" in text:
             assert Rules.load(path).rules
+        elif "\nnodes:" in text:
+            assert Topology.load(path).levels
         elif "\natoms:" in text:
             assert Instructions.load(path).atoms
         else:
@@ -90,7 +105,7 @@ from agent_reach import track_reach
 def orders_db(order_id):
     return {"order_id": order_id}
 
-def make_agent():
+def make_agent(reach=None):
     return lambda messages: f"It has shipped: {orders_db('A-1')}"
 """
 
@@ -117,6 +132,7 @@ def write_files(folder):
     )
     (folder / "routes.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
     (folder / "shop.py").write_text(SHOP)
+    (folder / "order.yaml").write_text(next(text for text in blocks("yaml") if "\nnodes:" in text))
     save([], folder / "queue.yaml")
     run = Baseline()
     list(Scoring(Routes.load(folder / "routes.yaml"), keep=run.observe).score(folder / "conversations.json"))
@@ -140,7 +156,11 @@ def test_all_commands_are_there_and_run(command, tmp_path, monkeypatch):
             assert served.health()["ok"]
         return
     write_files(tmp_path)
+    monkeypatch.delitem(sys.modules, "shop", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
+    if command[1] == "compare":
+        for name in command[2:4]:
+            assert CliRunner().invoke(app, f"eval order.yaml --agent shop:make_agent --out {name}".split()).exit_code == 0
     done = CliRunner().invoke(app, command[1:])
     assert done.exit_code == 0, done.output
 

@@ -6,10 +6,13 @@ from agent_reach.errors import ContractError
 from agent_reach.scores.coverage import Coverage
 
 
-def turn(user="Refund order A-1", *acts, intent="refund", earlier=""):
+def turn(user="Refund order A-1", *acts, intent="refund", earlier="", before=()):
     """Acts: `!tool` for a call, anything else is said."""
-    made = tuple(Act(tool=act[1:]) if act.startswith("!") else Act(text=act) for act in acts)
-    return TurnRecord(user, intent, made, earlier)
+    return TurnRecord(user, intent, _acts(acts), earlier, {}, _acts(before))
+
+
+def _acts(texts):
+    return tuple(Act(tool=text[1:]) if text.startswith("!") else Act(text=text) for text in texts)
 
 
 def verdict(then, record, when=None):
@@ -39,7 +42,7 @@ def test_an_atom_counts_only_where_all_of_its_condition_holds(when, triggered):
         ({"say": "5 days"}, ["Soon."], "disobeyed"),
         ({"not_say": "guarantee"}, ["We GUARANTEE it."], "disobeyed"),
         ({"not_say": "guarantee"}, ["Perhaps."], "obeyed"),
-        ({"ask": "confirm", "before": "pay"}, ["Do you confirm?", "!pay"], "obeyed"),
+        ({"ask": "confirm", "before": "pay"}, ["Do you confirm?", "!pay"], "disobeyed"),
         ({"ask": "confirm", "before": "pay"}, ["I confirm this.", "!pay"], "disobeyed"),
         ({"ask": "confirm", "before": "pay"}, ["!pay", "Do you confirm?"], "disobeyed"),
         ({"order": ["a", "b", "c"]}, ["!a", "!c"], "obeyed"),
@@ -110,3 +113,21 @@ def test_a_wrong_declaration_names_its_place(tmp_path, text, said):
     with pytest.raises(ContractError, match=said) as caught:
         Instructions.load(file)
     assert "atoms.yaml" in str(caught.value)
+
+
+CONFIRM = {"ask": "confirm|sure", "before": "pay"}
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (["Do you confirm?"], "obeyed"),
+        (["!db"], "disobeyed"),
+        (["Do you confirm?", "!pay"], "disobeyed"),
+        (["!pay", "Are you sure?"], "obeyed"),
+    ],
+)
+def test_a_confirmation_is_asked_for_in_an_earlier_turn_and_for_one_call(before, expected):
+    """The user's yes ends the turn in which it was asked for; the wish for it may be older, too."""
+    record = turn("Yes, please.", "!pay", earlier="I want a refund.", before=before)
+    assert verdict(CONFIRM, record, {"user": "refund"}) == expected

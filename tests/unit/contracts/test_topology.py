@@ -72,7 +72,9 @@ def test_it_is_drawn_as_dot_with_what_was_done_filled():
 
 
 def test_a_graph_of_nodes_and_edges_is_read():
-    listed = Topology(nodes=[{"id": "a"}, {"id": "b"}, {"id": "c"}], edges=[["a", "b"], {"from": "b", "to": "c"}, {"source": "a", "target": "c"}])
+    listed = Topology(
+        nodes=[{"id": "a"}, {"id": "b"}, {"id": "c"}], edges=[["a", "b"], {"from": "b", "to": "c"}, {"source": "a", "target": "c"}]
+    )
     assert listed.levels == {"a": 1, "b": 2, "c": 3}
     assert listed.by_id["c"].depends_on == ("b", "a")
 

@@ -30,7 +30,7 @@ def test_a_score_that_tells_nothing_suggests_nothing():
     assert not bands.tells
 
 
-@pytest.mark.parametrize("fit", [calibrate_bands, calibrate_relevance])
+@pytest.mark.parametrize("fit", [calibrate_bands, lambda examples: calibrate_relevance([examples])])
 def test_too_few_labels_of_a_kind_are_told(fit):
     with pytest.raises(ReachError, match="at least 10"):
         fit([(0.5, True)] * 50 + [(0.1, False)] * 9)
@@ -39,7 +39,7 @@ def test_too_few_labels_of_a_kind_are_told(fit):
 def test_a_relevance_becomes_the_probability_that_made_the_labels():
     dice = random.Random(4)
     examples = [(x, dice.random() < logistic(8 * x - 5)) for x in (dice.random() for _ in range(4_000))]
-    fitted = calibrate_relevance(examples)
+    fitted = calibrate_relevance([[example] for example in examples])
     assert (fitted.slope, fitted.offset) == (pytest.approx(8, abs=0.6), pytest.approx(-5, abs=0.4))
     assert fitted.error < 0.03
     assert fitted.brier < fitted.base
@@ -71,7 +71,7 @@ def test_labelled_fragments_are_read_in_both_forms(tmp_path):
     path = tmp_path / "labels.jsonl"
     one = {"query": "warranty of headsets", "fragments": ["The warranty of headsets.", "Tea."], "needed": [True, False]}
     path.write_text(json.dumps(one) + "\n\n" + json.dumps({"relevance": 0.25, "needed": False}) + "\n")
-    assert list(labelled_fragments(path)) == [(1.0, True), (0.0, False), (0.25, False)]
+    assert list(labelled_fragments(path)) == [[(1.0, True), (0.0, False)], [(0.25, False)]]
 
 
 def test_fragments_that_a_reply_cites_count_as_needed(tmp_path):
@@ -84,7 +84,7 @@ def test_fragments_that_a_reply_cites_count_as_needed(tmp_path):
     ]
     path = tmp_path / "events.jsonl"
     path.write_text("\n".join(map(line_from_event, events)))
-    assert list(labelled_fragments(path)) == [(0.9, True), (0.1, False)]
+    assert list(labelled_fragments(path)) == [[(0.9, True), (0.1, False)]]
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,21 @@ def test_what_is_no_label_is_told(tmp_path, text):
     path.write_text(text)
     with pytest.raises(FormatError, match=r"labels\.jsonl"):
         list(labelled_fragments(path))
+
+
+def test_where_the_needed_fragment_stands_in_its_query_does_not_matter():
+    """Folds that are ranks would each hold one label only."""
+    dice = random.Random(5)
+    queries = [[(0.6 + dice.random() * 0.4, True), *((dice.random() * 0.5, False) for _ in range(4))] for _ in range(40)]
+    shuffled = [dice.sample(query, 5) for query in queries]
+    first, second = calibrate_relevance(queries), calibrate_relevance(shuffled)
+    assert first.base == second.base == pytest.approx(0.16)
+    assert first.brier == pytest.approx(second.brier)
+    assert first.brier < first.base
+
+
+def test_a_binary_file_of_labels_is_one_clear_error(tmp_path):
+    (tmp_path / "labels.jsonl").write_bytes(b"\x7fELF\xd0\xff" * 100)
+    with pytest.raises(FormatError) as caught:
+        list(labelled_fragments(tmp_path / "labels.jsonl"))
+    assert len(str(caught.value)) < 300

@@ -29,7 +29,14 @@ def test_critical_edges_are_on_every_path_to_the_last_level():
 
 
 def test_the_thirds_of_the_levels_are_early_middle_and_late():
-    assert stages_of(DIAMOND) == {"start": "early", "left": "early", "right": "early", "join": "middle", "end": "late", "aside": "early"}
+    assert stages_of(DIAMOND) == {
+        "start": "early",
+        "left": "early",
+        "right": "early",
+        "join": "middle",
+        "end": "late",
+        "aside": "early",
+    }
 
 
 def test_one_fault_is_planned_a_stage_and_the_same_seed_plans_the_same():
@@ -72,7 +79,10 @@ def test_malformed_makes_text_of_json_and_leaves_text_alone():
     assert spoiled("malformed", "plain words", Random(0)) is UNCHANGED
 
 
-JSON = st.recursive(st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=6), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3))
+JSON = st.recursive(
+    st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+)
 
 
 @given(JSON, st.integers(0, 5))

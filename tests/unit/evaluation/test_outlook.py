@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from agent_reach import FormatError, ReachError
+from agent_reach import FormatError, ReachError, Routes
 from agent_reach.checks.signals import NAMES
 from agent_reach.evaluation.calibration import auc
 from agent_reach.evaluation.outlook import Outlook, fit_outlook
@@ -63,3 +63,19 @@ def test_a_file_that_is_no_outlook_is_told(tmp_path, change):
         Outlook.load(path)
     with pytest.raises(FormatError, match="readable"):
         Outlook.load(tmp_path / "nowhere.json")
+
+
+def test_an_outlook_is_used_with_the_side_effects_that_it_was_fitted_with(tmp_path):
+    fitted = fit_outlook(*history(60, 3), ("pay",))
+    fitted.save(tmp_path / "o.json")
+    assert Outlook.load(tmp_path / "o.json") == fitted
+    fitted.check_effects(Routes.model_validate({"tools": {"pay": {"side_effect": True}}}), "o.json")
+    with pytest.raises(ReachError, match="was fitted with the side effects pay, found none"):
+        fitted.check_effects(Routes(), "o.json")
+
+
+def test_the_area_that_is_told_is_held_out():
+    assert fit_outlook(*history(80, 1)).auc > 0.6
+    dice = random.Random(7)
+    rows, well = history(80, 1)
+    assert 0.3 < fit_outlook(rows, [dice.random() < 0.5 for _ in well]).auc < 0.7

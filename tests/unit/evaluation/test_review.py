@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_reach import ContractError, ReachError, Routes
-from agent_reach.evaluation.review import Item, corrected, decide, is_doubtful, load, next_version, save
+from agent_reach.evaluation.review import Item, corrected, decide, is_doubtful, load, next_version, renewed, save
 
 ITEM = Item("s1", 2, "refund", "money back\nplease: now", (("db", "cache"),), ("faq",), "crm", "ambiguous")
 TABLE = {"version": 3, "intents": {"refund": {"keywords": ["refund"], "steps": [["db", "cache"], "pay"]}, "chat": None}}
@@ -89,3 +89,10 @@ def test_versions_go_up_at_their_end(version, following):
 @given(st.text(max_size=12))
 def test_a_next_version_is_another_one(version):
     assert next_version(version) != version
+
+
+def test_a_new_queue_keeps_what_was_decided():
+    one, two = Item("s", 1, "i", "", (), (), "", "miss"), Item("s", 2, "i", "", (), (), "", "miss")
+    decided = decide(one, "drop")
+    assert renewed([one, two], [decided]) == [decided, two]
+    assert renewed([two], [decided]) == [decided, two]

@@ -41,7 +41,14 @@ def of(*actions, topology=CHAIN, **facts):
 
 def test_a_run_that_does_everything_has_full_figures_and_leaves_digestion_out():
     found = of(*ALL)
-    assert (found.depth, found.purity, found.digestion, found.composite, found.gate, found.gate_score) == (1.0, 1.0, None, 1.0, True, 1.0)
+    assert (found.depth, found.purity, found.digestion, found.composite, found.gate, found.gate_score) == (
+        1.0,
+        1.0,
+        None,
+        1.0,
+        True,
+        1.0,
+    )
     assert found.left_out == ("digestion",)
 
 

@@ -33,7 +33,9 @@ def test_under_five_runs_nothing_is_concluded():
     assert judge(4, 4, 0.1).verdict == "insufficient runs"
 
 
-@pytest.mark.parametrize(("passed", "runs", "limit", "verdict"), [(50, 50, 0.9, "passed"), (1, 50, 0.5, "failed"), (5, 10, 0.5, "insufficient runs")])
+@pytest.mark.parametrize(
+    ("passed", "runs", "limit", "verdict"), [(50, 50, 0.9, "passed"), (1, 50, 0.5, "failed"), (5, 10, 0.5, "insufficient runs")]
+)
 def test_a_share_is_held_against_a_limit(passed, runs, limit, verdict):
     assert judge(passed, runs, limit).verdict == verdict
 
@@ -55,7 +57,11 @@ def test_pass_to_the_k_falls_with_k():
 
 
 def test_nodes_are_counted_over_the_runs_in_which_they_count():
-    assert [(rate.node, rate.done, rate.runs) for rate in node_rates(TASK, runs("ab", "a", ""))] == [("a", 2, 3), ("b", 1, 3), ("x", 0, 3)]
+    assert [(rate.node, rate.done, rate.runs) for rate in node_rates(TASK, runs("ab", "a", ""))] == [
+        ("a", 2, 3),
+        ("b", 1, 3),
+        ("x", 0, 3),
+    ]
 
 
 def test_high_risk_is_under_half_of_the_last_level():

@@ -155,8 +155,8 @@ def compare(before: Baseline, after: Baseline) -> list[Finding]:
         )
     sessions = [{pair.session for pair in run.pairs} for run in (before, after)]
     if all(sessions) and not sessions[0] & sessions[1]:
-        old, new = (min(names) for names in sessions)
-        raise ReachError(f"baseline: no conversation in common: the sessions are named like {old!r} and {new!r}")
+        first, second = (min(names) for names in sessions)
+        raise ReachError(f"baseline: no conversation in common: the sessions are named like {first!r} and {second!r}")
     shared: dict[str, list[Pair]] = defaultdict(list)
     for pair in before.pairs.keys() & after.pairs.keys():
         shared[pair.intent].append(pair)

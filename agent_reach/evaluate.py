@@ -226,14 +226,14 @@ def run_trial(trial: Trial) -> Trace:
     workers = Workers(topology, trial.routes)
     reach = Reach(trial.routes, compensation=trial.compensation, otlp=settings.otlp)
     runtime = reach.runtime
-    session = f"{topology.name}#{trial.run}"
     handle = runtime.tracing.open("task_run", topology.name, runtime.clock(), None)
+    session = f"{topology.name}#{trial.run}-{handle.trace[:8]}"
     sandbox = Sandbox(
         topology, workers, trial.routes,
         run=trial.run,
         faults=trial.faults.plan(topology, workers, trial.run) if trial.faults else (),
         times=trial.faults.times if trial.faults else 1,
-        dice=Random(f"{settings.seed}:{session}"),
+        dice=Random(f"{settings.seed}:{topology.name}:{trial.run}"),
         clock=runtime.clock,
         prices=settings.prices,
         most_actions=settings.most_actions,
@@ -330,6 +330,7 @@ def _task_run(trial: Trial, trace: Trace, found: Figures) -> TaskRun:
         left_at=found.left_at,
         nodes=len(present),
         reached=len(present & trace.done),
+        missed=tuple(node.id for node in trial.topology.must if node.id in present - trace.done),
         tokens=trace.tokens,
     )
 

@@ -335,6 +335,7 @@ class TaskRun(Event):
         gate: the run passed.
         left_at: level at which it left the topology, 0 when it did not.
         nodes, reached: must-nodes that count, and those done.
+        missed: those of them that were not done.
         tokens: of all model calls.
     """
 
@@ -351,6 +352,7 @@ class TaskRun(Event):
     left_at: int = attribute("agent_reach.task.left_at", 0)
     nodes: int = attribute("agent_reach.task.nodes", 0)
     reached: int = attribute("agent_reach.task.reached", 0)
+    missed: tuple[str, ...] = attribute("agent_reach.task.missed", ())
     tokens: int = attribute("agent_reach.task.tokens", 0)
 
 

@@ -10,9 +10,10 @@ import httpx
 import pytest
 from langchain_core.tools import tool
 
-from agent_reach import Reach, Routes
+from agent_reach import Evaluation, Reach, Routes, Topology
 from tests.integration.agents import ask, graph, user
 from tests.integration.browser import browsing
+from tests.integration.evaluated import LINES, agent
 from tests.integration.serving import serving, until
 
 SHOTS = Path(__file__).parents[2] / "docs" / "images"
@@ -24,7 +25,7 @@ VIEWS = {
     "/intents?against=1": "compare with route version",
     "/knowledge": "Recall, semantic hit and context utilisation over time",
     "/compensation": "The ladder",
-    "/evaluations": "Evaluations",
+    "/evaluations": "Nodes reached",
 }
 WIDTHS = {"desktop": {"width": 1200, "height": 900}, "phone": {"width": 360, "height": 740}}
 EVIL = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -44,15 +45,23 @@ def hostile_agent(endpoint):
     assert reach.shutdown()
 
 
+def hostile_evaluation(endpoint):
+    """Runs of two agents over a task whose names are HTML; the second one misses a node."""
+    task = Topology(name=EVIL, messages=["Go."], nodes=[{"id": "find", "tools": ["find"]}, {"id": EVIL, "tools": ["refund"]}])
+    for name, lines in (("careful", LINES), (EVIL, [LINES[0], "Done."])):
+        Evaluation(task, agent(lines), 5, agent=name, otlp=endpoint, compensation=False).run()
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """A server that holds the demo and a hostile session."""
     with serving(tmp_path_factory.mktemp("panel") / "data") as served:
         hostile_agent(served.http)
+        hostile_evaluation(served.http)
         command = [str(Path(sys.executable).parent / "agent-reach"), "demo", "--otlp", served.http]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
-        # Twelve customers twice and the hostile session: only then do the snapshots hold all of them.
-        assert until(lambda: '<b class="big">25</b>' in httpx.get(f"{served.panel}/").text, 90)
+        # Twelve customers twice, ten runs and the hostile session: only then do the snapshots hold all of them.
+        assert until(lambda: '<b class="big">35</b>' in httpx.get(f"{served.panel}/").text, 90)
         yield served
 
 

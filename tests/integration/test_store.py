@@ -14,13 +14,14 @@ import pytest
 from agent_reach.contracts import Routes, Weights
 from agent_reach.contracts.instructions import Instructions
 from agent_reach.errors import StoreError, UnreadableSegment
-from agent_reach.events import Handoff, Retrieval, ToolCall, Turn, UnitClosed
+from agent_reach.events import Handoff, NodeReached, Retrieval, TaskRun, ToolCall, Turn, UnitClosed
 from agent_reach.scores import Tally
 from agent_reach.scores.coverage import Coverage
 from agent_reach.scores.rate import RateTally
 from agent_reach.scores.reach import reach_score
 from agent_reach.scores.utilisation import Place, Utilisation
 from agent_reach.server.figures import figures_of
+from agent_reach.server.panel.evaluations import tasks
 from agent_reach.store import open_store
 from agent_reach.store.spool import varint
 from agent_reach.telemetry.resend import encode_events
@@ -285,6 +286,29 @@ def test_the_newest_word_of_each_process_tells_whether_a_breaker_is_open(store):
     store.insert("reach_counters", counters)
     found = store.select("breakers", since=begun.timestamp())
     assert [(row["tool"], row["open"], row["processes"]) for row in found] == [("pay", 1, 2), ("find", 0, 1)]
+
+
+def test_runs_of_evaluations_are_counted_by_task_and_agent(store, tmp_path):
+    run = {"time": NOW, "task": "refund", "version": "1", "agent_version": "v2", "ended": "finished", "composite": 0.5, "depth": 0.5}
+    node = {"task": "refund", "node_type": "must", "time": NOW}
+    events = [
+        TaskRun(**run, id="00000000000000a1", trace=f"{1:032x}", run=1, gate=True, purity=1.0, tokens=10, session="refund#1"),
+        NodeReached(**node, id="n1", parent="00000000000000a1", trace=f"{1:032x}", node="look", level=1),
+        NodeReached(**node, id="n2", parent="00000000000000a1", trace=f"{1:032x}", node="pay", level=2),
+        TaskRun(**run, id="00000000000000a2", trace=f"{2:032x}", run=2, missed=("pay",), left_at=2, tokens=30, session="refund#2"),
+        NodeReached(**node, id="n3", parent="00000000000000a2", trace=f"{2:032x}", node="look", level=1),
+    ]
+    for name in ("a", "again"):
+        store.write_segment(segment(tmp_path, events, name))
+    (row,) = store.select("task_runs", **EVERYTHING)
+    assert (row["task"], row["task_version"], row["agent_version"], row["runs"], row["passed"]) == ("refund", "1", "v2", 2, 1)
+    assert (row["composite_sum"], row["purity_sum"], row["purities"], row["digestions"], row["tokens"]) == (1.0, 1.0, 1, 0, 40)
+    nodes = store.select("task_nodes", **EVERYTHING)
+    assert [(each["node"], each["reached"], each["missed"], each["level"]) for each in nodes] == [("look", 2, 0, 1), ("pay", 1, 1, 2)]
+    newest = store.select("newest_runs", **EVERYTHING, limit=1)
+    assert [(each["session"], each["gate"], each["missed"], each["left_at"]) for each in newest] == [("refund#2", False, ["pay"], 2)]
+    (task,) = tasks([row], nodes)
+    assert (task["agents"][0]["share"], task["nodes"]["pay"]["v2"]["share"]) == (0.5, 0.5)
 
 
 def test_an_unknown_query_and_a_missing_parameter_say_so(store):

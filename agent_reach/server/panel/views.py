@@ -12,6 +12,7 @@ from agent_reach.contracts import Routes
 from agent_reach.scores.utilisation import FIFTHS, Place, Utilisation, advice
 from agent_reach.server.figures import added, figures_of
 from agent_reach.server.panel import charts
+from agent_reach.server.panel.evaluations import tasks
 from agent_reach.server.panel.filters import Filters
 from agent_reach.store.port import Row, Store
 
@@ -21,6 +22,7 @@ _LINKS: Final = ("tool", "knowledge", "task")
 _RUNGS: Final = ("retries", "reroutes", "snapshots", "humans")
 _EVENTS_SHOWN: Final = 2_000
 _SESSIONS_SHOWN: Final = 100
+_RUNS_SHOWN: Final = 50
 _FEW: Final = 30
 _HEARD: Final = 300.0  # seconds within which a process tells its breakers
 _RECENT: Final = (120.0, 900.0)  # seconds
@@ -238,6 +240,11 @@ class Views:
         tools = [row for row in found["tools"] if row["first_short"] or row["refused"]]
         minutes = {"minutes": dict(by_tool), "most": most}
         return {"rungs": rungs, "short": short, "tools": tools, "breakers": found["breakers"], **minutes}
+
+    def evaluations(self, filters: Filters) -> Page:
+        """How agents fare on the tasks that they are evaluated on."""
+        found = self._select(filters, task_runs={}, task_nodes={}, newest_runs={"limit": _RUNS_SHOWN})
+        return {"tasks": tasks(found["task_runs"], found["task_nodes"]), "newest": found["newest_runs"]}
 
 
 def _place(cell: Row) -> tuple[str, str, str]:

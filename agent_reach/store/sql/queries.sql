@@ -385,3 +385,59 @@ FROM agent_reach.otel_traces
 WHERE TraceId = {trace: String}
 ORDER BY Timestamp
 LIMIT 1 BY SpanId;
+
+-- name: task_runs
+-- Runs of evaluations in the range by task, its version and agent: how they ended and what they came to.
+SELECT task, task_version, agent_version, count() AS runs, countIf(gate) AS passed, sum(composite) AS composite_sum, sum(depth) AS depth_sum,
+    sumIf(purity, purity >= 0) AS purity_sum, countIf(purity >= 0) AS purities,
+    sumIf(digestion, digestion >= 0) AS digestion_sum, countIf(digestion >= 0) AS digestions,
+    sum(tokens) AS tokens, countIf(ended != 'finished') AS cut_off, max(at) AS last
+FROM (
+    SELECT SpanAttributes AS a, a['agent_reach.task'] AS task, a['agent_reach.task.version'] AS task_version,
+        a['agent_reach.agent.version'] AS agent_version, a['agent_reach.task.ended'] AS ended, a['agent_reach.task.gate'] = 'true' AS gate,
+        toFloat64OrZero(a['agent_reach.task.composite']) AS composite, toFloat64OrZero(a['agent_reach.task.depth']) AS depth,
+        toFloat64OrDefault(a['agent_reach.task.purity'], -1.) AS purity, toFloat64OrDefault(a['agent_reach.task.digestion'], -1.) AS digestion,
+        toUInt64OrZero(a['agent_reach.task.tokens']) AS tokens, toUnixTimestamp64Nano(Timestamp) / 1e9 AS at
+    FROM agent_reach.otel_traces
+    WHERE startsWith(SpanName, 'task_run ') AND SpanAttributes['agent_reach.event'] = 'task_run'
+        AND Timestamp >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND Timestamp < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+    LIMIT 1 BY SpanId)
+GROUP BY task, task_version, agent_version
+ORDER BY task, task_version, last DESC
+LIMIT 200;
+
+-- name: task_nodes
+-- Of each task and agent, how many runs reached each node, and in how many a must-node was missed.
+SELECT task, task_version, agent_version, node, countIf(done) AS reached, countIf(NOT done) AS missed, min(level) AS level
+FROM (
+    SELECT task, task_version, agent_version, each.1 AS node, each.2 AS done, each.3 AS level
+    FROM (
+        SELECT SpanAttributes AS a, a['agent_reach.task'] AS task, a['agent_reach.task.version'] AS task_version,
+            a['agent_reach.agent.version'] AS agent_version,
+            arrayJoin(arrayConcat(
+                arrayMap(n -> (n['agent_reach.node'], true, toUInt32OrZero(n['agent_reach.node.level'])),
+                    arrayFilter((n, name) -> name = 'agent_reach.node', Events.Attributes, Events.Name)),
+                arrayMap(name -> (name, false, toUInt32(4294967295)), JSONExtract(a['agent_reach.task.missed'], 'Array(String)')))) AS each
+        FROM (
+            SELECT SpanAttributes, Events.Attributes, Events.Name
+            FROM agent_reach.otel_traces
+            WHERE startsWith(SpanName, 'task_run ') AND SpanAttributes['agent_reach.event'] = 'task_run'
+                AND Timestamp >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9))
+                AND Timestamp < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+            LIMIT 1 BY SpanId)))
+GROUP BY task, task_version, agent_version, node
+ORDER BY task, task_version, level, node
+LIMIT 5000;
+
+-- name: newest_runs
+-- The newest runs of evaluations, the failed ones first: at most {limit: UInt32}.
+SELECT a['agent_reach.task'] AS task, a['agent_reach.agent.version'] AS agent_version, toUInt32OrZero(a['agent_reach.task.run']) AS run,
+    a['agent_reach.task.ended'] AS ended, a['agent_reach.task.gate'] = 'true' AS gate, a['gen_ai.conversation.id'] AS session,
+    toFloat64OrZero(a['agent_reach.task.composite']) AS composite, toUInt32OrZero(a['agent_reach.task.left_at']) AS left_at,
+    JSONExtract(a['agent_reach.task.missed'], 'Array(String)') AS missed, toUnixTimestamp64Nano(Timestamp) / 1e9 AS at
+FROM (SELECT *, SpanAttributes AS a FROM agent_reach.otel_traces
+    WHERE startsWith(SpanName, 'task_run ') AND SpanAttributes['agent_reach.event'] = 'task_run'
+        AND Timestamp >= fromUnixTimestamp64Nano(toInt64({from: Float64} * 1e9)) AND Timestamp < fromUnixTimestamp64Nano(toInt64({to: Float64} * 1e9))
+    LIMIT 1 BY SpanId)
+ORDER BY gate, Timestamp DESC
+LIMIT {limit: UInt32};

@@ -6,6 +6,7 @@ import typer
 from rich.markup import escape
 
 from agent_reach.cli.baselines import baseline, replay_
+from agent_reach.cli.blaming import blame_
 from agent_reach.cli.calibrating import calibrate
 from agent_reach.cli.console import errors
 from agent_reach.cli.evaluating import compare_, eval_
@@ -26,6 +27,7 @@ for command in (score, calibrate, review, demo, serve):
     app.command()(command)
 app.command("eval")(eval_)
 app.command("compare")(compare_)
+app.command("blame")(blame_)
 app.command("replay")(replay_)
 app.add_typer(baseline, name="baseline")
 app.add_typer(routes, name="routes")

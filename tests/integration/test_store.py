@@ -289,7 +289,15 @@ def test_the_newest_word_of_each_process_tells_whether_a_breaker_is_open(store):
 
 
 def test_runs_of_evaluations_are_counted_by_task_and_agent(store, tmp_path):
-    run = {"time": NOW, "task": "refund", "version": "1", "agent_version": "v2", "ended": "finished", "composite": 0.5, "depth": 0.5}
+    run = {
+        "time": NOW,
+        "task": "refund",
+        "version": "1",
+        "agent_version": "v2",
+        "ended": "finished",
+        "composite": 0.5,
+        "depth": 0.5,
+    }
     node = {"task": "refund", "node_type": "must", "time": NOW}
     events = [
         TaskRun(**run, id="00000000000000a1", trace=f"{1:032x}", run=1, gate=True, purity=1.0, tokens=10, session="refund#1"),
@@ -304,9 +312,14 @@ def test_runs_of_evaluations_are_counted_by_task_and_agent(store, tmp_path):
     assert (row["task"], row["task_version"], row["agent_version"], row["runs"], row["passed"]) == ("refund", "1", "v2", 2, 1)
     assert (row["composite_sum"], row["purity_sum"], row["purities"], row["digestions"], row["tokens"]) == (1.0, 1.0, 1, 0, 40)
     nodes = store.select("task_nodes", **EVERYTHING)
-    assert [(each["node"], each["reached"], each["missed"], each["level"]) for each in nodes] == [("look", 2, 0, 1), ("pay", 1, 1, 2)]
+    assert [(each["node"], each["reached"], each["missed"], each["level"]) for each in nodes] == [
+        ("look", 2, 0, 1),
+        ("pay", 1, 1, 2),
+    ]
     newest = store.select("newest_runs", **EVERYTHING, limit=1)
-    assert [(each["session"], each["gate"], each["missed"], each["left_at"]) for each in newest] == [("refund#2", False, ["pay"], 2)]
+    assert [(each["session"], each["gate"], each["missed"], each["left_at"]) for each in newest] == [
+        ("refund#2", False, ["pay"], 2)
+    ]
     (task,) = tasks([row], nodes)
     assert (task["agents"][0]["share"], task["nodes"]["pay"]["v2"]["share"]) == (0.5, 0.5)
 

@@ -13,6 +13,7 @@ from agent_reach.cli.evaluating import compare_, eval_
 from agent_reach.cli.reviewing import review, routes
 from agent_reach.cli.scoring import score
 from agent_reach.cli.serving import clickhouse, demo, serve
+from agent_reach.cli.topologies import topology
 from agent_reach.errors import ReachError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -31,6 +32,7 @@ app.command("blame")(blame_)
 app.command("replay")(replay_)
 app.add_typer(baseline, name="baseline")
 app.add_typer(routes, name="routes")
+app.add_typer(topology, name="topology")
 app.add_typer(clickhouse, name="clickhouse")
 
 

@@ -65,7 +65,7 @@ def eval_(
     loaded = [Topology.load(path) for path in topologies]
     for topology in loaded:
         for line in topology.lint():
-            errors.print(f"{escape(topology.name)}: {escape(line)}", style="dim", soft_wrap=True)
+            errors.print(escape(line), style="dim", highlight=False, soft_wrap=True)
     if recorded:
         from agent_reach.importers.trials import recorded_results
 

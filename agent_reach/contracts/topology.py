@@ -8,11 +8,11 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from agent_reach.contracts.expressions import Expression
 from agent_reach.contracts.handoffs import as_schema
-from agent_reach.contracts.load import contract_error, contract_error_at, read_yaml
+from agent_reach.contracts.load import Lines, contract_error, contract_error_at, read_yaml
 from agent_reach.contracts.policy import Declaration, Version
 
 NodeType = Literal["must", "optional", "fallback", "must_not"]
@@ -101,6 +101,8 @@ class Topology(Declaration):
     outputs: tuple[str, ...] = ()
     side_effects: tuple[str, ...] = ()
     open: OpenNodes | None = None
+    _file: str = PrivateAttr("")
+    _lines: Lines = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -124,12 +126,14 @@ class Topology(Declaration):
         if not isinstance(data, dict):
             raise contract_error_at((), "a mapping with `nodes`", data, lines, str(path))
         try:
-            return cls.model_validate(data)
+            made = cls.model_validate(data)
         except ValidationError as error:
             if len(error.errors()) == 1 and not error.errors()[0]["loc"]:
                 for place, expected, found in cls._graph_problems(data):
                     raise contract_error_at(place, expected, found, lines, str(path)) from None
             raise contract_error(error, lines, str(path)) from None
+        made._file, made._lines = str(path), lines
+        return made
 
     @classmethod
     def _graph_problems(cls, data: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], str, str]]:
@@ -224,26 +228,36 @@ class Topology(Declaration):
         return frozenset(n.id for n in self.must if not n.branch or taken[n.branch.split("/")[0]] == n.branch.split("/")[1])
 
     def lint(self) -> list[str]:
-        """What is likely wrong, one line a finding."""
-        bare = [node for node in self.nodes if node.type != "must_not" and not (node.verify or node.effect or node.any_of)]
-        found = [f"{node.id}: no verify" for node in bare]
-        found += [
-            f"{node.id}: nothing can make it done: give it `tools`, `receivers`, `verify` or `any_of`"
-            for node in self.nodes
-            if node.verify is None and not (node.tools or node.receivers or node.any_of)
-        ]
+        """What is likely wrong, one line a finding; of a file with its place."""
+        found = []
+        for node in self.nodes:
+            nothing = node.verify is None and not (node.tools or node.receivers or node.any_of)
+            if node.type != "must_not" and not (node.verify or node.effect or node.any_of):
+                found.append(f"{self._at(node)}{node.id}: no verify")
+            if nothing:
+                found.append(
+                    f"{self._at(node)}{node.id}: nothing can make it done: give it `tools`, `receivers`, `verify` or `any_of`"
+                )
         for node in self.must:
             above = {branch for id in self.ancestors[node.id] if (branch := self.by_id[id].branch)}
             if not node.branch and above:
-                found.append(f"{node.id}: a must-node below {', '.join(sorted(above))}, which not every run takes")
+                taken = ", ".join(sorted(above))
+                found.append(f"{self._at(node)}{node.id}: a must-node below {taken}, which not every run takes")
+        return [*found, *self._unusual()]
+
+    def _unusual(self) -> Iterator[str]:
+        where = f"{self._file}: " if self._file else ""
         count = len(self.nodes)
         for kind, (low, high) in _SHARES.items():
             share = sum(node.type == kind for node in self.nodes) / count
             if not low <= share <= high:
-                found.append(f"{kind}: {share:.0%} of the nodes, mostly {low:.0%} to {high:.0%}")
+                yield f"{where}{kind}: {share:.0%} of the nodes, mostly {low:.0%} to {high:.0%}"
         if not _FEWEST <= count <= _MOST:
-            found.append(f"{count} nodes, mostly {_FEWEST} to {_MOST}")
-        return found
+            yield f"{where}{count} nodes, mostly {_FEWEST} to {_MOST}"
+
+    def _at(self, node: Node) -> str:
+        line = self._lines.get(("nodes", self.nodes.index(node)))
+        return f"{self._file}:{line}: " if line else ""
 
     @cached_property
     def below(self) -> Mapping[str, tuple[str, ...]]:

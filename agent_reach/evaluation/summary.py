@@ -22,6 +22,7 @@ from agent_reach.scores.several import (
     sensitivity,
     spread,
     stage_curve,
+    tool_uses,
 )
 from agent_reach.scores.stats import wilson
 from agent_reach.scores.trace import Trace, Workers
@@ -108,6 +109,7 @@ def _task(topology: Topology, runs: list[Run], min_gate: float | None) -> dict[s
         "price": {"total": sum(trace.price for trace, _ in runs), "per_node": spread(each.price_per_node for each in figures).mean},
         "open_nodes": {"added": sum(len(t.added) for t, _ in runs), "done": sum(len(t.added_done) for t, _ in runs)},
         "causes": causes(broke),
+        "tools": [use._asdict() for use in tool_uses(runs)],
         "left_out": dict(Counter(part for each in figures for part in each.left_out)),
         "lint": topology.lint(),
         "by_run": [_run(trace, each, ranked) for (trace, each), ranked in zip(runs, broke, strict=True)],

@@ -175,6 +175,41 @@ def stage_curve(topology: Topology, runs: Sequence[Run]) -> list[tuple[int, floa
     return [(level, done[level] / present[level]) for level in sorted(by_level) if present[level]]
 
 
+class ToolUse(NamedTuple):
+    """What became of the calls of a tool.
+
+    Attributes:
+        calls, attempts: and executions of them.
+        ok, failed, empty: calls by their last word.
+        faults: executions that an injected fault hit.
+    """
+
+    tool: str
+    calls: int
+    attempts: int
+    ok: int
+    failed: int
+    empty: int
+    faults: int
+
+
+def tool_uses(runs: Sequence[Run]) -> list[ToolUse]:
+    """By tool, the most called first."""
+    counts: dict[str, Counter[str]] = {}
+    for trace, _ in runs:
+        for action in trace.actions:
+            if action.kind == "call":
+                count = counts.setdefault(action.name, Counter())
+                count["calls"] += 1
+                count["attempts"] += len(action.tries)
+                count[action.status] += 1
+                count["faults"] += sum(bool(each.fault) for each in action.tries)
+    found = [
+        ToolUse(tool, c["calls"], c["attempts"], c["ok"], c["fail"], c["empty_alias"], c["faults"]) for tool, c in counts.items()
+    ]
+    return sorted(found, key=lambda use: (-use.calls, use.tool))
+
+
 def is_risky(topology: Topology, runs: Sequence[Run]) -> bool:
     """High risk, whatever the composite says."""
     return high_risk(topology, [trace.done for trace, _ in runs])

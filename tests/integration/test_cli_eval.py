@@ -72,7 +72,12 @@ def test_an_evaluation_prints_its_figures_and_writes_every_report(project):
     suite = ET.parse(project / "out" / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("6", "0", "0")
     ET.parse(project / "out" / "graph-1-refund.svg")
-    assert "refund: 3 nodes, mostly 10 to 15" in done.stderr
+    assert "task.yaml: 3 nodes, mostly 10 to 15" in done.stderr
+    assert [(use["tool"], use["calls"], use["ok"]) for use in record["by_task"][0]["tools"]] == [
+        ("find", 6, 6),
+        ("mail", 6, 6),
+        ("refund", 6, 6),
+    ]
 
 
 def test_too_few_passes_end_with_status_1_and_say_where_runs_broke(project):
@@ -174,6 +179,14 @@ def test_a_report_opens_offline_and_its_runs_can_be_replayed(project):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert faults == []
         opened.close()
+
+
+def test_a_topology_is_checked_and_drawn(project):
+    done = run("topology", "check", "task.yaml")
+    assert (done.exit_code, "task.yaml:9: tell: no verify" in done.stdout) == (1, True)
+    assert '"look" -> "pay"' in run("topology", "draw", "task.yaml").stdout
+    run("topology", "draw", "task.yaml", "--to", "t.svg")
+    ET.parse(project / "t.svg")
 
 
 MARKED = """

@@ -17,6 +17,7 @@ REPLAYED: Final = 100
 _STEPS: Final = 120
 _TEXT: Final = 500_000
 """Characters of arguments and answers that all replays share."""
+_TOOL_COLUMNS: Final = ("tool", "calls", "attempts", "ok", "failed", "empty", "faults")
 _STYLE: Final = """
 :root { color-scheme: light dark }
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 72rem; margin: 1.5rem auto; padding: 0 1rem }
@@ -96,6 +97,8 @@ def _task(topology: Any, runs: list[Run], task: Mapping[str, Any], replayed: set
         tag("h3", "Share done by level"),
         stage_curves({task["task"]: task["stages"]}),
         _causes(task),
+        tag("h3", "Calls and attempts"),
+        table(_TOOL_COLUMNS, [tuple(use.values()) for use in task["tools"]]),
         _sensitivity(task),
         tag("h3", "Runs"),
         [

@@ -55,6 +55,11 @@ def _task(task: Mapping[str, Any]) -> Iterable[str]:
             f"| {_safe(node['node'])} | {node['type']} | {node['level'] or '–'} | {node['done']} of {node['runs']} | "
             f"{between(node['interval'])} |"
         )
+    yield ""
+    yield "| tool | calls | attempts | ok | failed | empty | faults |"
+    yield "|---|---|---|---|---|---|---|"
+    for use in task["tools"]:
+        yield f"| {' | '.join(_safe(value) for value in use.values())} |"
     if task["causes"]:
         yield ""
         yield "| first link that broke | runs |"

@@ -108,3 +108,10 @@ def test_conditions_in_a_file_are_checked_as_it_is_read(tmp_path):
     (tmp_path / "t.yaml").write_text("nodes:\n- {id: a, verify: 'results.find =='}\n")
     with pytest.raises(ContractError, match=r"t.yaml:2: nodes\[0\].verify: expected a JMESPath condition"):
         Topology.load(tmp_path / "t.yaml")
+
+
+def test_findings_of_a_file_name_their_place(tmp_path):
+    (tmp_path / "t.yaml").write_text("nodes:\n- {id: a, verify: results.a}\n- {id: b, tools: [x]}\n")
+    found = Topology.load(tmp_path / "t.yaml").lint()
+    assert f"{tmp_path / 't.yaml'}:3: b: no verify" in found
+    assert f"{tmp_path / 't.yaml'}: 2 nodes, mostly 10 to 15" in found

@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from agent_reach.errors import RequestError
+from agent_reach.server.lean import LeanRequest
 from agent_reach.store.otlp import NESTING
 
 MAX_BYTES: Final = 64 << 20
@@ -92,23 +93,39 @@ def read_traces(body: bytes, *, is_json: bool = False, oldest: int = 0) -> Accep
     return Accepted(request.SerializeToString() if changed else body, kept, rejected, reason)
 
 
-def _from_protobuf(body: bytes) -> ExportTraceServiceRequest:
+def _from_protobuf(body: bytes) -> Any:
+    """The request; in full only where something in it may have to be changed."""
     try:
-        request: ExportTraceServiceRequest = ExportTraceServiceRequest.FromString(body)
-        return request
+        lean = LeanRequest.FromString(body)
+        if {scope.scope.name for resource in lean.resource_spans for scope in resource.scope_spans} == {_OURS}:
+            return lean
+        return ExportTraceServiceRequest.FromString(body)
     except DecodeError as error:
         raise RequestError(400, "the body is no ExportTraceServiceRequest in protobuf") from error
 
 
+def is_readable(body: bytes) -> bool:
+    """All of a kept request can be parsed."""
+    try:
+        ExportTraceServiceRequest.FromString(body)
+    except DecodeError:
+        return False
+    return True
+
+
+_NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
+
+
 def _fault(span: Any, oldest: int) -> str:
     """Why a span cannot be stored, `""` when it can."""
-    if len(span.trace_id) != 16 or not any(span.trace_id):
+    trace, id, begun = span.trace_id, span.span_id, span.start_time_unix_nano
+    if len(trace) != 16 or trace == _NO_TRACE:
         return "trace_id must be 16 bytes, not all zero"
-    if len(span.span_id) != 8 or not any(span.span_id):
+    if len(id) != 8 or id == _NO_SPAN:
         return "span_id must be 8 bytes, not all zero"
-    if span.start_time_unix_nano == 0:
+    if begun == 0:
         return "start_time_unix_nano is missing"
-    if span.start_time_unix_nano < oldest:
+    if begun < oldest:
         return "the span is older than what is kept"
     return ""
 

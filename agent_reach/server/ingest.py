@@ -13,7 +13,7 @@ from typing import Final
 
 from agent_reach.errors import StoreFull, UnreadableSegment
 from agent_reach.server.counters import read_counters
-from agent_reach.server.decode import Accepted, read_traces
+from agent_reach.server.decode import Accepted, is_readable, read_traces
 from agent_reach.store.port import WRITERS, Store
 from agent_reach.store.spool import Spool
 
@@ -134,9 +134,9 @@ class Ingest:
         try:
             self._store.write_segment(segment)
         except UnreadableSegment as error:
-            aside = self._spool.set_aside(segment)
+            aside = self._spool.sift(segment, is_readable) or self._spool.set_aside(segment)
             self._count(set_aside=1)
-            log.error("a segment cannot be read and was set aside as %s: %s", aside, error)
+            log.error("spans cannot be read and were set aside as %s: %s", aside, error)
         else:
             self._spool.done(segment)
             self._count(segments=1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agent_reach.errors import StoreFull
@@ -107,6 +107,30 @@ class Spool:
         self._forget(segment, lambda: segment.rename(aside))
         return aside
 
+    def sift(self, segment: Path, keep: Callable[[bytes], bool]) -> Path | None:
+        """Set those requests of a segment aside that are not to be kept, so that the others can be written.
+
+        Returns:
+            where they are; None when all are to be kept, or none is.
+        """
+        data = segment.read_bytes()
+        bodies = [data[begin:end] for begin, end in frames(data)]
+        good = [body for body in bodies if keep(body)]
+        if not good or len(good) == len(bodies):
+            return None
+        aside = self._folder / "unreadable" / segment.name
+        aside.parent.mkdir(exist_ok=True)
+        bad = [body for body in bodies if not keep(body)]
+        aside.write_bytes(b"".join(varint(len(body)) + body for body in bad))
+        written = segment.with_name(f"{segment.stem}-sifted.part")
+        written.write_bytes(b"".join(varint(len(body)) + body for body in good))
+        size, left = segment.stat().st_size, written.stat().st_size
+        written.rename(segment.with_name(f"{segment.stem}-sifted{_SEALED}"))
+        segment.unlink()
+        with self._lock:
+            self.waiting -= size - left
+        return aside
+
     def _forget(self, segment: Path, remove: Callable[[], object]) -> None:
         size = segment.stat().st_size
         remove()
@@ -138,8 +162,8 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
-def whole_frames(data: bytes) -> int:
-    """Bytes at the beginning of `data` that are whole requests."""
+def frames(data: bytes) -> Iterator[tuple[int, int]]:
+    """Begin and end of each whole request in `data`, its length prefix left out."""
     position = 0
     while position < len(data):
         length = shift = 0
@@ -148,9 +172,14 @@ def whole_frames(data: bytes) -> int:
             length |= (data[start] & 127) << shift
             shift, start = shift + 7, start + 1
         if start == len(data):
-            return position
+            return
         length |= data[start] << shift
-        if start + 1 + length > len(data):
-            return position
         position = start + 1 + length
-    return position
+        if position > len(data):
+            return
+        yield start + 1, position
+
+
+def whole_frames(data: bytes) -> int:
+    """Bytes at the beginning of `data` that are whole requests."""
+    return max((end for _, end in frames(data)), default=0)

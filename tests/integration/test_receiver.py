@@ -251,6 +251,30 @@ def test_spans_without_usable_ids_are_named_and_the_others_kept(server):
     assert server.health()["accepted"] == before + 1
 
 
+def test_an_attribute_that_is_none_costs_its_request_and_no_other(tmp_path):
+    """Attributes of our own spans are not looked at when they arrive, only when they are stored."""
+    ours = request(2)
+    ours.resource_spans[0].scope_spans[0].scope.name = "agent_reach"
+    good = ours.SerializeToString()
+    ours.resource_spans[0].scope_spans[0].spans[0].attributes[0].key = "zz"
+    bad = ours.SerializeToString().replace(b"\x0a\x02zz", b"\x0a\x7fzz")
+    assert len(bad) == len(ours.SerializeToString())
+    answers, rows = stored_after(tmp_path, good, bad, request(1).SerializeToString())
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert len(rows) == 3
+    assert len(list((tmp_path / "spool" / "unreadable").iterdir())) == 1
+
+
+def test_spans_of_ours_are_checked_as_all_others(server):
+    message = request(3)
+    message.resource_spans[0].scope_spans[0].scope.name = "agent_reach"
+    message.resource_spans[0].scope_spans[0].spans[1].trace_id = bytes(16)
+    before = server.health().get("accepted", 0)
+    answer = ExportTraceServiceResponse.FromString(server.post(message.SerializeToString()).content)
+    assert answer.partial_success.rejected_spans == 1
+    assert server.health()["accepted"] == before + 2
+
+
 def test_other_paths_and_methods_are_answered(server):
     assert server.post(b"x", path="/v1/logs").status_code == 404
     assert httpx.get(f"{server.http}/v1/traces").status_code == 405

@@ -131,3 +131,18 @@ def test_a_segment_that_nobody_can_read_is_set_aside(tmp_path):
     assert aside.exists()
     assert spool.sealed() == []
     assert spool.waiting == 0
+
+
+def test_what_cannot_be_read_of_a_segment_is_set_aside_and_the_rest_stays(tmp_path):
+    spool = Spool(tmp_path)
+    for body in (b"good", b"bad", b"better"):
+        spool.append(body)
+    spool.seal()
+    (segment,) = spool.sealed()
+    assert spool.sift(segment, lambda body: True) is None
+    assert spool.sift(segment, lambda body: False) is None
+    aside = spool.sift(segment, lambda body: body != b"bad")
+    assert frames(aside.read_bytes()) == [b"bad"]
+    (left,) = spool.sealed()
+    assert frames(left.read_bytes()) == [b"good", b"better"]
+    assert spool.waiting == left.stat().st_size

@@ -25,7 +25,7 @@ _SESSIONS_SHOWN: Final = 100
 _RUNS_SHOWN: Final = 50
 _FEW: Final = 30
 _HEARD: Final = 300.0  # seconds within which a process tells its breakers
-_RECENT: Final = (120.0, 900.0)  # seconds
+_RECENT: Final = (30.0, 120.0, 900.0)  # seconds
 
 
 class Views:
@@ -48,10 +48,11 @@ class Views:
         return {name: future.result() for name, future in asked.items()}
 
     def _newest(self, filters: Filters, name: str, limit: int, **more: Any) -> list[Row]:
-        """The newest rows: looked for in the last minutes first, since that is where they mostly are."""
+        """The newest rows: looked for in the last minutes that hold any first, since that is where they mostly are."""
         shared = {**filters.parameters(self._clock()), "limit": limit, **more}
+        last = self._store.select("last_minute", **shared)[0]["last"]
         for recent in _RECENT:
-            begin = shared["to"] - recent
+            begin = min(shared["to"], last + 60) - recent
             if begin > shared["from"]:
                 rows = self._store.select(name, **{**shared, "from": begin})
                 if len(rows) == limit:

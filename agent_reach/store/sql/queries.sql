@@ -32,6 +32,12 @@ WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: 
 GROUP BY at, agent
 ORDER BY at, agent;
 
+-- name: last_minute
+-- The newest minute of the range that a snapshot knows, 0 when there is none.
+SELECT toUnixTimestamp(max(minute)) AS last
+FROM agent_reach.reach_minutes
+WHERE minute >= toDateTime({from: Float64}, 'UTC') AND minute < toDateTime({to: Float64}, 'UTC');
+
 -- name: choices
 -- What the filters can be set to.
 SELECT groupUniqArray(1000)(agent) AS agents, groupUniqArray(1000)(intent) AS intents, groupUniqArray(1000)(version) AS versions

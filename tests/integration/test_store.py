@@ -268,7 +268,8 @@ def test_instructions_by_atom_are_what_the_pure_function_counts(store, tmp_path)
     turns = [Turn(**where, id=f"{n + 1:016x}", time=NOW + n, instructions=texts) for n, texts in enumerate(told)]
     store.write_segment(segment(tmp_path, turns))
     refresh(store)
-    coverage = Coverage(Instructions())
+    atoms = [{"id": "be kind", "then": {"not_say": "x"}}, {"id": "short", "then": {"max_chars": 9}}]
+    coverage = Coverage(Instructions(atoms=atoms))
     for turn in turns:
         coverage.observe_event(turn)
     rows = {row["atom"]: (row["obeyed"], row["triggered"], row["over"]) for row in store.select("atoms", **EVERYTHING)}

@@ -37,6 +37,8 @@ bench: .venv/dev  # the figures of benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/live_signals.py
 	$(BIN)/python benchmarks/tau_reach.py
 	$(BIN)/python benchmarks/tau_effects.py
+	$(BIN)/python benchmarks/who_and_when.py
+	$(BIN)/python benchmarks/report_size.py
 	$(BIN)/python benchmarks/serve.py
 
 .venv/bin/python:

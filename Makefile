@@ -39,6 +39,7 @@ bench: .venv/dev  # the figures of benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/tau_effects.py
 	$(BIN)/python benchmarks/who_and_when.py
 	$(BIN)/python benchmarks/report_size.py
+	$(BIN)/python benchmarks/nestful.py
 	$(BIN)/python benchmarks/serve.py
 
 .venv/bin/python:

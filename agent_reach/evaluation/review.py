@@ -134,7 +134,7 @@ def _as_step(step: Any) -> dict[str, Any]:
 def next_version(version: str) -> str:
     """The number at the end one higher; a date or a name gets `.1`."""
     head, _, last = version.rpartition(".")
-    if last.isdigit() and (head or version.isdigit()):
+    if last.isascii() and last.isdigit() and (head or version == last):
         return f"{head}.{int(last) + 1}" if head else str(int(last) + 1)
     return f"{version}.1"
 

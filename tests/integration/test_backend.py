@@ -25,7 +25,7 @@ from agent_reach.events import (
 from tests.integration.agents import Script, ask, user
 from tests.integration.backend import Delivered, foreign_settings, read_back, running_backend, running_collector
 
-pytestmark = [pytest.mark.backend, pytest.mark.xdist_group("backend")]
+pytestmark = [pytest.mark.backend, pytest.mark.long]
 
 SPANS = (ToolCall, ToolAttempt, Turn, Retrieval, Handoff)
 SPAN_EVENTS = (Decision, CompensationStep)

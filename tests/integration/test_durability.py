@@ -38,7 +38,7 @@ def effects(folder):
 
 
 # Each process takes seconds to start: every way and every mode once.
-ACROSS = pytest.mark.parametrize(("way", "mode"), [("node", "sync"), ("middleware", "async")])
+ACROSS = pytest.mark.parametrize(("way", "mode"), [("node", "sync"), pytest.param("middleware", "async", marks=pytest.mark.long)])
 
 
 @ACROSS

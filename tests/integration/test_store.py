@@ -33,9 +33,10 @@ REFRESH = ("refresh_agents", "refresh_tools", "refresh_steps", "refresh_atoms", 
 EVERYTHING = {"from": NOW / 1e9 - 86_400, "to": NOW / 1e9 + 86_400, "agent": "", "intent": "", "version": ""}
 
 
-@pytest.fixture(params=["memory", "clickhouse"])
+@pytest.fixture(params=["memory", pytest.param("clickhouse", marks=pytest.mark.long)])
 def store(request, tmp_path):
-    """What is in memory is chDB, too, in a folder that goes with it; the tests of folders are below."""
+    """What is in memory is chDB, too, in a folder that goes with it; a server is the same engine behind another client, which
+    `test_clickhouse.py` goes through."""
     if request.param == "memory":
         opened = open_store("memory:", tmp_path / "store")
         yield opened

@@ -83,8 +83,8 @@ def test_the_demo_completes_more_when_it_compensates_and_its_events_can_be_score
 
 
 def test_the_demo_names_what_a_real_model_needs():
-    done = agent_reach("demo", "--model", "nosuchprovider:x")
-    assert done.returncode != 0
+    with pytest.raises(ReachError, match="nosuchprovider:x"):
+        here("demo", "--model", "nosuchprovider:x")
 
 
 def test_scored_conversations_are_sent_on_as_spans(tmp_path):

@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import runpy
 import socket
 import subprocess
 import sys
@@ -122,9 +123,11 @@ def test_an_example_is_short_and_says_what_it_shows(name):
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_an_example_runs_offline(name, nobody):
-    arguments = [nobody] if name == "08_otlp_backend" else []
-    shown = run(EXAMPLES / f"{name}.py", *arguments)
+def test_an_example_runs_offline(name, nobody, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setattr(sys, "argv", [name, *([nobody] if name == "08_otlp_backend" else [])])
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    shown = capsys.readouterr().out.splitlines()
     for line in SHOWN[name]:
         assert line.format(endpoint=nobody) in shown
 

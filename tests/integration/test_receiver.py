@@ -160,7 +160,7 @@ def test_the_exporters_of_the_sdk_are_served(server, spans):
     assert server.health()["accepted"] == before + 50
 
 
-@pytest.mark.parametrize("kind", [HttpMetrics, GrpcMetrics])
+@pytest.mark.parametrize("kind", [HttpMetrics, pytest.param(GrpcMetrics, marks=pytest.mark.long)])
 def test_counters_of_agent_reach_are_kept_and_other_metrics_passed_over(tmp_path, kind):
     served = Serving(tmp_path / "data")
     served.start()

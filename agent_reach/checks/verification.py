@@ -36,7 +36,7 @@ def is_verified(node: Node, tools: Iterable[str], state: Any, results: Results, 
     if isinstance(node.verify, Expression):
         return node.verify.holds(document(state, results, replies))
     if isinstance(node.verify, dict):
-        validator = _validator(_Schema(node.verify))
+        validator = validator_of(node.verify)
         return any(validator.is_valid(plain(result)) for tool in tools for result in results.get(tool, ()))
     return bool(node.verify(state, results))
 
@@ -57,6 +57,20 @@ class _Schema:
 
     def __hash__(self) -> int:
         return id(self.schema)
+
+
+def validator_of(schema: dict[str, Any]) -> Any:
+    """The validator of a JSON Schema, made once."""
+    return _validator(_Schema(schema))
+
+
+def schema_error(schema: dict[str, Any], value: Any) -> str | None:
+    """Where a value does not satisfy a JSON Schema, and how; None when it does."""
+    found = next(iter(validator_of(schema).iter_errors(plain(value))), None)
+    if found is None:
+        return None
+    place = ".".join(map(str, found.absolute_path))
+    return f"`{place}`: {found.message}" if place else str(found.message)
 
 
 @lru_cache(maxsize=256)

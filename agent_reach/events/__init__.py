@@ -1,25 +1,20 @@
 """What happened: one stream of events, of which every number in the product is a function."""
 
+from agent_reach.events.base import SCHEMA_VERSION, Band, Event, FailCause, Rung, Stage, Status, TurnOutcome
 from agent_reach.events.lines import event_from_line, line_from_event
 from agent_reach.events.model import (
-    SCHEMA_VERSION,
-    Band,
     CompensationStep,
     Decision,
-    Event,
-    FailCause,
     Handoff,
     NodeReached,
+    PlanStep,
+    PreconditionFailed,
     Retrieval,
-    Rung,
-    Stage,
-    Status,
     TaskRun,
     Thought,
     ToolAttempt,
     ToolCall,
     Turn,
-    TurnOutcome,
     UnitClosed,
     kind_of,
 )
@@ -34,6 +29,8 @@ __all__ = [
     "FailCause",
     "Handoff",
     "NodeReached",
+    "PlanStep",
+    "PreconditionFailed",
     "Retrieval",
     "Rung",
     "Stage",

@@ -12,7 +12,8 @@ from pydantic_core import from_json
 from typing_extensions import TypedDict
 
 from agent_reach.errors import ReachError, SchemaVersionError
-from agent_reach.events.model import KINDS, SCHEMA_VERSION, Event, kind_of
+from agent_reach.events.base import SCHEMA_VERSION, Event
+from agent_reach.events.model import KINDS, kind_of
 
 
 @cache

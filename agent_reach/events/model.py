@@ -7,62 +7,19 @@ asked for payload capture.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
 
-SCHEMA_VERSION: Final = 1
-
-Status = Literal["ok", "fail", "empty_alias", "cancelled", "interrupted", "handoff"]
-FailCause = Literal[
-    "",
-    "timeout",
-    "rate_limited",
-    "auth",
-    "server_error",
-    "network",
-    "bad_arguments",
-    "unparseable",
-    "unknown_tool",
-    "precondition",
-    "other",
-]
-Stage = Literal["", "before", "during", "after"]
-Rung = Literal["first", "retry", "reroute", "snapshot", "supply", "human"]
-Band = Literal["", "healthy", "degraded", "broken"]
-TurnOutcome = Literal["answered", "asked", "abandoned"]
-
-
-def attribute(name: str, default: Any = "", *, always: bool = False) -> Any:
-    """A field that a span carries under the attribute `name`; unless `always`, only when it differs from its default."""
-    return field(default=default, metadata={"attribute": name, "always": always})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """What every event carries.
-
-    Attributes:
-        session: one conversation.
-        time: when it began, nanoseconds since 1970 in UTC.
-        latency: how long it took, nanoseconds.
-        id, parent, trace: span id (16 hex digits), id of the enclosing span, trace id (32 hex digits).
-        turn, unit: numbers of the turn and of the task unit in their session, from 1; 0 when there is none.
-        agent: who acted.
-        intent: what the user wants, `""` without a route table.
-        status: see section 1 of the definitions.
-    """
-
-    session: str = attribute("gen_ai.conversation.id")
-    time: int = 0
-    latency: int = 0
-    id: str = ""
-    parent: str = ""
-    trace: str = ""
-    turn: int = attribute("agent_reach.turn", 0)
-    unit: int = attribute("agent_reach.task_unit", 0)
-    agent: str = attribute("gen_ai.agent.name")
-    intent: str = attribute("agent_reach.intent")
-    status: Status = attribute("agent_reach.status", "ok", always=True)
+from agent_reach.events.base import (
+    Band,
+    Event,
+    FailCause,
+    Rung,
+    Stage,
+    Status,
+    TurnOutcome,
+    attribute,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,6 +313,65 @@ class TaskRun(Event):
     tokens: int = attribute("agent_reach.task.tokens", 0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreconditionFailed(Event):
+    """A call was not made, because something that it needs does not hold (definitions, section 6).
+
+    Attributes:
+        tool, call_id: which call.
+        condition: as it is declared.
+        obstacle: why it does not hold: `missing`, `stale`, `forbidden` or `invalid`; `loop` for a call that would repeat
+            another one while nothing has changed.
+        reason: what the model was told.
+    """
+
+    tool: str = attribute("gen_ai.tool.name")
+    call_id: str = attribute("gen_ai.tool.call.id")
+    condition: str = attribute("agent_reach.precondition")
+    obstacle: str = attribute("agent_reach.precondition.obstacle")
+    reason: str = attribute("agent_reach.precondition.reason")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanStep(Event):
+    """A state on the way to a goal: where a task stood, what could be called, and what was made of it.
+
+    Attributes:
+        goal: its conditions.
+        step: number of the state on its path, from 0.
+        node, came_from: id of this state in its run, and of the one before; a path that was left goes on from an earlier one.
+        outcome: `step`; `loop`, `backtrack` and `replan` when the path is left; `sent_back` when an answer came before the goal was
+            reached; `done` and `gave_up` at the end.
+        action: the tool whose call led here.
+        verdict, distance: `strong`, `weak` or `not`, and the cost of the cheapest way that is left, -1 when there is none.
+        candidates: tools that could be called, the best first: `tool verdict cost score`.
+        blocked: tools that could not, with why.
+        facts: names of what is known.
+        values: *payload*, what is known, with sources.
+        conflicts: names of facts on which sources contradict each other.
+        fingerprint: of the state.
+        reason: why the path was left, or why the goal cannot be reached, or what was left to do.
+    """
+
+    goal: str = attribute("agent_reach.plan.goal")
+    step: int = attribute("agent_reach.plan.step", 0)
+    node: str = attribute("agent_reach.plan.node")
+    came_from: str = attribute("agent_reach.plan.came_from")
+    outcome: Literal["step", "loop", "backtrack", "replan", "sent_back", "done", "gave_up"] = attribute(
+        "agent_reach.plan.outcome", "step", always=True
+    )
+    action: str = attribute("agent_reach.plan.action")
+    verdict: Literal["", "strong", "weak", "not"] = attribute("agent_reach.plan.verdict")
+    distance: float = attribute("agent_reach.plan.distance", -1.0)
+    candidates: tuple[str, ...] = attribute("agent_reach.plan.candidates", ())
+    blocked: tuple[str, ...] = attribute("agent_reach.plan.blocked", ())
+    facts: tuple[str, ...] = attribute("agent_reach.plan.facts", ())
+    values: str = attribute("agent_reach.plan.values")
+    conflicts: tuple[str, ...] = attribute("agent_reach.plan.conflicts", ())
+    fingerprint: str = attribute("agent_reach.plan.fingerprint")
+    reason: str = attribute("agent_reach.plan.reason")
+
+
 KINDS: Final[dict[str, type[Event]]] = {
     "tool_attempt": ToolAttempt,
     "tool_call": ToolCall,
@@ -368,6 +384,8 @@ KINDS: Final[dict[str, type[Event]]] = {
     "unit": UnitClosed,
     "node": NodeReached,
     "task_run": TaskRun,
+    "precondition": PreconditionFailed,
+    "plan_step": PlanStep,
 }
 _NAMES: Final = {cls: name for name, cls in KINDS.items()}
 

@@ -13,14 +13,15 @@ from typing import Any, Final
 
 from agent_reach import semconv
 from agent_reach.errors import ReachError, SchemaVersionError
+from agent_reach.events.base import SCHEMA_VERSION, Event
 from agent_reach.events.model import (
     KINDS,
-    SCHEMA_VERSION,
     CompensationStep,
     Decision,
-    Event,
     Handoff,
     NodeReached,
+    PlanStep,
+    PreconditionFailed,
     Retrieval,
     TaskRun,
     Thought,
@@ -31,7 +32,7 @@ from agent_reach.events.model import (
     kind_of,
 )
 
-SPAN_EVENTS: Final = (Decision, Thought, CompensationStep, NodeReached)
+SPAN_EVENTS: Final = (Decision, Thought, CompensationStep, NodeReached, PlanStep, PreconditionFailed)
 _OWN_IDS: Final = (*SPAN_EVENTS, UnitClosed)  # whose id is not that of a span
 
 _LATENCY: Final = "agent_reach.latency"

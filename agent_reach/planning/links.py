@@ -55,7 +55,12 @@ class Link(NamedTuple):
         """As a step that costs nothing."""
         name = f"{self.producer} → {self.consumer}.{self.parameter}"
         return Operator(
-            name, frozenset({f"out:{self.producer}"}), frozenset({f"{self.consumer}.{self.parameter}"}), cost=0.0, guess=self.guess
+            name,
+            frozenset({f"out:{self.producer}"}),
+            frozenset({f"{self.consumer}.{self.parameter}"}),
+            cost=0.0,
+            guess=self.guess,
+            link=True,
         )
 
 

@@ -16,6 +16,7 @@ class Operator:
         cost: of one execution, not negative.
         guess: that its needs or effects are as declared is a guess: a path with it is weak.
         score: 0 to 1; ranks among equal verdict and cost.
+        link: no call of its own, so that it does not count in the length of a path.
         milestone: a stage of the task; comes before other steps of the same verdict and adds 0.2 to the score.
     """
 
@@ -27,6 +28,7 @@ class Operator:
     guess: bool = False
     score: float = 0.0
     milestone: bool = False
+    link: bool = False
 
     @property
     def rank(self) -> float:

@@ -38,6 +38,11 @@ class Plan(NamedTuple):
         """Of the steps."""
         return tuple(step.name for step in self.steps)
 
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """Tools that are called on it, in their order."""
+        return tuple(step.name for step in self.steps if not step.link)
+
 
 def plan(
     facts: Iterable[str], goal: Iterable[str], operators: Iterable[Operator], *, depth: int = DEPTH, expanded: int = _EXPANDED
@@ -48,7 +53,7 @@ def plan(
         facts: that hold now.
         goal: facts that all have to hold.
         operators: the steps that may be taken; side effects are planned, never run to see what happens.
-        depth: most steps of a path; links that cost nothing count as well.
+        depth: most calls of a path.
         expanded: states looked at, at most.
     """
     start, wanted, known = frozenset(facts), frozenset(goal), list(operators)
@@ -72,15 +77,16 @@ def _cheapest(start: frozenset[str], goal: frozenset[str], operators: Sequence[O
         _, negative, _, state, path, spent = heappop(waiting)
         if goal <= state:
             return Plan("weak" if any(step.guess for step in path) else "strong", path, spent)
-        if _is_beaten(best, state, spent, len(path)):
+        calls = sum(not step.link for step in path)
+        if _is_beaten(best, state, spent, calls):
             continue
         looked_at += 1
         if looked_at > limit:
             return Plan("not", exhausted=True)
-        if len(path) >= depth:
-            cut = True
-            continue
         for step in _next(state, goal, useful):
+            if calls >= depth and not step.link:
+                cut = True
+                continue
             after = step.applied(state)
             left = estimate(after, goal, useful)
             if left < inf:

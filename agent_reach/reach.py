@@ -7,7 +7,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -15,7 +14,6 @@ from pydantic import ValidationError
 from agent_reach.checks import (
     Citation,
     Embeddings,
-    Fragment,
     Relevance,
     citations,
     embedding_citations,
@@ -25,22 +23,26 @@ from agent_reach.checks import (
 from agent_reach.contracts import Compensation, HandoffContract, Routes
 from agent_reach.contracts.instructions import Instructions
 from agent_reach.contracts.load import contract_error
+from agent_reach.contracts.registry import Registry
 from agent_reach.errors import ContractError
 from agent_reach.events import Event
-from agent_reach.live import BandChange, Evaluator, Notes, Session
+from agent_reach.live import BandChange, Evaluator, Notes
+from agent_reach.planning.facts import Facts, given
 from agent_reach.scores import ReachScore
 from agent_reach.scores.coverage import Coverage
 from agent_reach.scores.rate import RateTally
-from agent_reach.scores.utilisation import Utilisation
 
 if TYPE_CHECKING:
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.tools import BaseTool
 
+    from agent_reach.integrations.gate_middleware import ReachGate
     from agent_reach.integrations.middleware import ReachMiddleware
     from agent_reach.integrations.runtime import Runtime
+    from agent_reach.integrations.session import ReachSession
     from agent_reach.integrations.tool_node import ReachToolNode
     from agent_reach.integrations.tracker import ReachTracker
+    from agent_reach.live.preflight import Preflight
     from agent_reach.telemetry.metrics import Metrics
 
 _live: weakref.WeakSet[Reach] = weakref.WeakSet()
@@ -164,7 +166,9 @@ class Reach:
             intent: of the runs inside, instead of what the route table says.
             agent: name of the agent, where the framework tells none.
         """
-        return ReachSession(self, id, intent, agent)
+        from agent_reach.integrations.session import ReachSession
+
+        return ReachSession(self.runtime, self._stored, id, intent, agent)
 
     # act ------------------------------------------------------------------------------------------------------------
 
@@ -179,6 +183,74 @@ class Reach:
         from agent_reach.integrations.middleware import ReachMiddleware
 
         return ReachMiddleware(self)
+
+    def gate(
+        self,
+        registry: Registry | Mapping[str, Any] | str | Path,
+        *,
+        goal: Any,
+        facts: Mapping[str, Any] | None = None,
+        preflight: Preflight | None = None,
+        send_back: int = 2,
+        archive: str | Path | None = None,
+        extract: Callable[[str, str], Mapping[str, Any]] | None = None,
+    ) -> ReachGate:
+        """For `create_agent(model, tools, middleware=[reach.middleware(), reach.gate("tools.yaml", goal=…)])`.
+
+        The model is offered only tools whose preconditions hold, a call that cannot succeed is answered with the reason, and an
+        answer that comes before the goal is reached is sent back. In a graph made by hand: `gate.node()`, `gate.offered(…)` and
+        `reach.tool_node(tools, gate=gate)`.
+
+        Args:
+            registry: what the tools need and give, or the path of its YAML file; tools that it does not name pass.
+            goal: name of a goal of the registry, or conditions.
+            facts: that every run begins with, by name; those of one run are given as `reach_facts` in its input.
+            preflight: tools that it found out of reach are not offered.
+            send_back: how often an answer may be sent back; after that it passes, marked as not done.
+            archive: a folder, or a URL that fsspec knows, for results too long for the model.
+            extract: finds facts in results, beyond what the registry declares: (tool, text) to facts by name.
+
+        Raises:
+            ContractError: the registry is wrong, or the goal can never be true.
+        """
+        from agent_reach.integrations.gate import Gate
+        from agent_reach.integrations.gate_middleware import ReachGate
+        from agent_reach.store.archive import Archive
+
+        known = _registry(registry)
+        made = Gate(
+            self.runtime, known, known.goal(goal), facts=facts, down=preflight.down if preflight is not None else None,
+            send_back=send_back, archive=None if archive is None else Archive(archive), extract=extract,
+        )  # fmt: skip
+        return ReachGate(made)
+
+    def preflight(
+        self, registry: Registry | Mapping[str, Any] | str | Path, *, goal: Any, agent: Any = None,
+        facts: Mapping[str, Any] | None = None, deadline: float = 2.0,
+    ) -> Preflight:  # fmt: skip
+        """Which of the tools, knowledge sources, other agents and parameters that a task needs can be reached now, and why not.
+
+        Args:
+            registry, goal: of the task, as for `gate`.
+            agent: a compiled graph or a list of tools: what it lacks cannot be reached. None leaves that open.
+            facts: that the task begins with; without them, all that is `given` is taken to be.
+            deadline: seconds for the probes, which run at once.
+        """
+        from agent_reach.live.probes import from_sync
+
+        return from_sync(lambda: self.apreflight(registry, goal=goal, agent=agent, facts=facts, deadline=deadline))
+
+    async def apreflight(
+        self, registry: Registry | Mapping[str, Any] | str | Path, *, goal: Any, agent: Any = None,
+        facts: Mapping[str, Any] | None = None, deadline: float = 2.0,
+    ) -> Preflight:  # fmt: skip
+        """The same, from async code."""
+        from agent_reach.integrations.surroundings import surroundings
+        from agent_reach.live.preflight import preflight
+
+        known = _registry(registry)
+        begun = None if facts is None else Facts().add(given(facts, time=time.time_ns()))
+        return await preflight(known, known.goal(goal), surroundings(self.runtime, agent), begun, deadline=deadline)
 
     def wrap_tools(self, tools: Sequence[BaseTool | Callable[..., Any]]) -> list[BaseTool]:
         """Tools that judge and compensate by themselves, for AgentExecutor and anything else that takes tools.
@@ -251,90 +323,6 @@ class Reach:
         return done and not self.notes.counts["dropped_span"]
 
 
-class ReachSession:
-    """One conversation, as a context; sync and async."""
-
-    def __init__(self, reach: Reach, id: str, intent: str, agent: str) -> None:
-        self._reach, self.id = reach, id
-        self._intent, self._agent = intent, agent
-        self._known: Session | None = None
-
-    def __enter__(self) -> ReachSession:
-        from agent_reach.integrations.runtime import around
-        from agent_reach.integrations.turns import Scope
-
-        runtime = self._reach.runtime
-        self._known = runtime.evaluator.session(self.id)
-        self._token = runtime.turns.scope.set(Scope(self.id, self._intent, self._agent))
-        self._around = around.set(runtime)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        from agent_reach.integrations.runtime import around
-        from agent_reach.integrations.turns import reset
-
-        runtime = self._reach.runtime
-        reset(runtime.turns.scope, self._token)
-        reset(around, self._around)
-        with runtime.notes.guard("ending a session"):
-            if not runtime.turns.is_paused(self.id):
-                runtime.evaluator.end(self._state)
-
-    async def __aenter__(self) -> ReachSession:
-        if self._reach._stored is not None and self._reach.runtime.evaluator.find(self.id) is None:
-            await self._reach._stored.aload(self.id)
-        return self.__enter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.__exit__(kind, error, traceback)
-        if self._reach._stored is not None:
-            await self._reach._stored.settle()
-
-    @property
-    def _state(self) -> Session:
-        if self._known is None:
-            self._known = self._reach.runtime.evaluator.session(self.id)
-        return self._known
-
-    @property
-    def score(self) -> ReachScore:
-        """The score at this moment; after the block, the final one."""
-        self._reach.runtime.turns.flush(self.id)
-        return self._state.score
-
-    @property
-    def rates(self) -> RateTally:
-        """Reach rates of the session's task units that have closed."""
-        return self._state.rates
-
-    @property
-    def utilisation(self) -> Utilisation:
-        """Which fragments of the context the session's replies cite."""
-        return self._state.utilisation
-
-    def share(self, **facts: Any) -> None:
-        """Values that may be supplied to a handoff that lacks them."""
-        self._state.facts.update(facts)
-
-    def context(self, *fragments: str, source: str = "prompt", group: str = "") -> None:
-        """Fragments that your prompt brings into the model's context: whether replies cite them is counted from now on.
-
-        Args:
-            *fragments: as they stand in the prompt.
-            source: name under which they are counted.
-            group: what kind of knowledge they are, such as `customer tier`.
-
-        Raises:
-            ContractError: a fragment is no text.
-        """
-        for text in fragments:
-            if not isinstance(text, str):
-                raise ContractError("context", "texts, one argument each", text)
-        self._state.context.extend(Fragment(text, source, group) for text in fragments if text)
-
-
 def _routes(value: Any) -> Routes:
     if value is None:
         return Routes()
@@ -344,6 +332,17 @@ def _routes(value: Any) -> Routes:
         return Routes.load(value)
     try:
         return Routes.model_validate(value)
+    except ValidationError as error:
+        raise contract_error(error, {}, None) from None
+
+
+def _registry(value: Any) -> Registry:
+    if isinstance(value, Registry):
+        return value
+    if isinstance(value, str | Path):
+        return Registry.load(value)
+    try:
+        return Registry.model_validate(value)
     except ValidationError as error:
         raise contract_error(error, {}, None) from None
 

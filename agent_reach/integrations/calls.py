@@ -149,6 +149,12 @@ class CallRecord:
         self.running.in_body -= 1
         body.raw, body.error, body.ended = raw, error, self.runtime.clock()
 
+    @property
+    def raw(self) -> Any:
+        """What the body that ran last in this attempt returned; None when that is not known."""
+        bodies = self.running.bodies if self.running is not None else ()
+        return bodies[-1].raw if bodies and bodies[-1].error is None and bodies[-1].ended else None
+
     def taken(self, rung: Rung, *, target: str, reason: str, waited: float = 0.0, dry_run: bool = False) -> None:
         """A rung of the ladder is taken."""
         step = CompensationStep(

@@ -15,6 +15,8 @@ from agent_reach.contracts import ToolContract
 from agent_reach.integrations.translate import SUBAGENT_TOOL, receiver_of, text_of
 
 MISSING: Final = object()
+REFUSED: Final = "agent_reach_refused"
+"""Key in a tool message's `additional_kwargs`: the cause for which a gate did not make the call, or did not take its result."""
 
 _CANCELLED: Final = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 
@@ -45,6 +47,8 @@ def finding_of_response(
         error: what the body raised, if that was handled.
     """
     if isinstance(response, ToolMessage):
+        if REFUSED in response.additional_kwargs:
+            return failed(response.additional_kwargs[REFUSED])
         if response.status == "error":
             return _handled(text_of(response), error)
         return finding_of_result(_data(response, raw), contract)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -20,6 +21,7 @@ from agent_reach.integrations.shadow import Shadows
 from agent_reach.integrations.tracing import Handle, Tracing
 from agent_reach.integrations.turns import OpenTurn, Turns
 from agent_reach.live import Evaluator, Notes
+from agent_reach.live.predictor import Predictor
 
 if TYPE_CHECKING:
     from agent_reach.integrations.calls import CallRecord
@@ -92,8 +94,10 @@ class Runtime:
         self.handoffs: dict[str, HandoffContract] = dict(routes.handoffs)
         self.open_runs: dict[Any, CallRecord] = {}
         self.recorder: Recorder | None = None
+        self.predictor = Predictor()
         self._baselines = Baselines()
         evaluator.add_sink(self._trace_unit)
+        evaluator.add_sink(self.predictor)
 
     # declared -------------------------------------------------------------------------------------------------------
 
@@ -126,6 +130,12 @@ class Runtime:
             else:
                 self.notes.add("unknown_alternate", f"{alternate.tool!r}, alternate of {tool!r}, is not registered here")
         return found
+
+    def down(self) -> dict[str, str]:
+        """Tools that must not be called now, with why, to follow "which"."""
+        return {
+            tool: f"whose breaker is open for another {left:.0f} s" for tool, left in self.breakers.open(time.monotonic()).items()
+        }
 
     # observed -------------------------------------------------------------------------------------------------------
 
@@ -190,6 +200,7 @@ class Runtime:
         """A lock that another thread held when the process forked would stay locked in the child."""
         self._baselines = Baselines()
         self.evaluator.after_fork()
+        self.predictor.after_fork()
         self.turns.after_fork()
 
     def annotate(self, event: Event, handle: Handle) -> None:

@@ -14,6 +14,7 @@ from langgraph.types import interrupt
 from agent_reach.compensate.human import answer_text
 from agent_reach.integrations.acting import HUMAN_KEY, aact, act
 from agent_reach.integrations.calls import CallRecord
+from agent_reach.integrations.gate import Gate
 from agent_reach.integrations.handoffs import handed_over
 from agent_reach.integrations.once import Once
 from agent_reach.integrations.runtime import Runtime, default_runtime
@@ -31,11 +32,13 @@ class ReachToolNode(ToolNode):
     Args:
         tools: as for `ToolNode`.
         reach: a `Reach` (or its runtime); without one, a default that observes.
+        gate: made by `reach.gate(…)`: calls whose preconditions do not hold are refused.
         **options: as for `ToolNode`.
     """
 
-    def __init__(self, tools: Sequence[BaseTool | Any], *, reach: Any = None, **options: Any) -> None:
+    def __init__(self, tools: Sequence[BaseTool | Any], *, reach: Any = None, gate: Any = None, **options: Any) -> None:
         super().__init__(tools, **options)
+        self._gate: Gate | None = getattr(gate, "gate", gate)
         runtime: Runtime = getattr(reach, "runtime", reach) or default_runtime()
         self.reach_runtime = runtime
         runtime.register(self.tools_by_name)
@@ -53,7 +56,13 @@ class ReachToolNode(ToolNode):
 
         def run(tool: str, arguments: dict[str, Any] | None) -> Any:
             asked: Any = call if arguments is None else {**call, "name": tool, "args": arguments}
-            return super(ReachToolNode, self)._run_one(asked, input_type, tool_runtime)
+            if self._gate is None:
+                return super(ReachToolNode, self)._run_one(asked, input_type, tool_runtime)
+            progress, obstacles = self._gate.check(asked, tool_runtime.state)
+            if obstacles:
+                return self._gate.refused(record.turn, asked, obstacles, progress, record.agent)
+            response = super(ReachToolNode, self)._run_one(asked, input_type, tool_runtime)
+            return self._gate.digested(asked, response, record.raw)
 
         once = self._once(record, call, tool_runtime)
         if once is None:
@@ -73,7 +82,13 @@ class ReachToolNode(ToolNode):
 
         async def run(tool: str, arguments: dict[str, Any] | None) -> Any:
             asked: Any = call if arguments is None else {**call, "name": tool, "args": arguments}
-            return await super(ReachToolNode, self)._arun_one(asked, input_type, tool_runtime)
+            if self._gate is None:
+                return await super(ReachToolNode, self)._arun_one(asked, input_type, tool_runtime)
+            progress, obstacles = await self._gate.acheck(asked, tool_runtime.state)
+            if obstacles:
+                return self._gate.refused(record.turn, asked, obstacles, progress, record.agent)
+            response = await super(ReachToolNode, self)._arun_one(asked, input_type, tool_runtime)
+            return self._gate.digested(asked, response, record.raw)
 
         once = self._once(record, call, tool_runtime)
         if once is None:

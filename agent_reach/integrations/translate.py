@@ -13,6 +13,8 @@ from agent_reach.checks import Said
 
 HANDOFF_KEY = "__handoff_destination"
 """Metadata by which the tools of langgraph-supervisor and langgraph-swarm name their receiver."""
+OWN_NAME = "agent_reach"
+"""Name of messages that a gate sends to the model in the user's place."""
 SUBAGENT_TOOL = "task"
 """The tool by which deepagents calls a sub-agent; its argument `subagent_type` names it."""
 
@@ -59,6 +61,8 @@ def user_text(inputs: Any) -> str:
 def _newest_user_text(messages: Sequence[Any]) -> str:
     for message in reversed(messages):
         if isinstance(message, HumanMessage):
+            if message.name == OWN_NAME:
+                continue
             return text_of(message)
         if isinstance(message, tuple) and len(message) == 2 and message[0] in ("user", "human"):
             return str(message[1])
@@ -71,7 +75,7 @@ def _newest_user_text(messages: Sequence[Any]) -> str:
 
 def human_turns(messages: Iterable[BaseMessage]) -> int:
     """How many messages the user wrote."""
-    return sum(isinstance(m, HumanMessage) for m in messages)
+    return sum(isinstance(m, HumanMessage) and m.name != OWN_NAME for m in messages)
 
 
 def said(messages: Iterable[BaseMessage]) -> list[Said]:
